@@ -1,0 +1,57 @@
+"""What text stands behind a span, and on which line and column?"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+from attrs import Factory, define, field
+
+from forgeplan.diagnostics.span import Span
+
+
+@define(slots=False)
+class Source:
+    """One text with its line table. Lines and columns are 1-based; columns count characters."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(i + 1 for i, c in enumerate(self.text) if c == "\n")]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """Text of a 1-based line, without its newline."""
+        starts = self._line_starts
+        end = starts[number] if number < len(starts) else len(self.text) + 1
+        return self.text[starts[number - 1] : end - 1].rstrip("\r")
+
+
+@define
+class Sources:
+    """Every text that took part in a compilation, by the name that spans use."""
+
+    _by_name: dict[str, Source] = field(default=Factory(dict))
+
+    def add(self, name: str, text: str) -> Source:
+        source = self._by_name[name] = Source(name, text)
+        return source
+
+    def get(self, name: str) -> Source | None:
+        return self._by_name.get(name)
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(self._by_name.values())
+
+    def place(self, span: Span) -> str:
+        """`file:line:column`, or the bare name where no file wrote the value."""
+        source = self.get(span.file)
+        if source is None:
+            return span.file.strip("<>")
+        return "{}:{}:{}".format(span.file, *source.position(span.start))

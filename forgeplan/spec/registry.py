@@ -1,0 +1,53 @@
+"""Which components exist, by kind and name?
+
+The spec half of a component is found here by folder: every module below `forgeplan/spec/` is imported once, on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+_components: dict[tuple[str, str], type] = {}
+
+
+def component(kind: str, name: str) -> Callable[[T], T]:
+    """Register an attrs class as the component `name` of `kind`. Raises ValueError if the pair is taken."""
+
+    def register(block: T) -> T:
+        if _components.setdefault((kind, name), block) is not block:
+            raise ValueError(f"the {kind} {name!r} is registered twice")
+        block.kind, block.tag = kind, name  # type: ignore[attr-defined]
+        return block
+
+    return register
+
+
+def components(kind: str) -> dict[str, type]:
+    """All components of a kind, by name."""
+    _discover()
+    return {name: block for (k, name), block in sorted(_components.items()) if k == kind}
+
+
+def kinds_of(name: str) -> list[str]:
+    """The kinds under which a component name is registered."""
+    _discover()
+    return sorted(k for k, n in _components if n == name)
+
+
+def kinds() -> list[str]:
+    _discover()
+    return sorted({k for k, _ in _components})
+
+
+@cache
+def _discover() -> None:
+    import forgeplan.spec
+
+    for module in pkgutil.walk_packages(forgeplan.spec.__path__, "forgeplan.spec."):
+        importlib.import_module(module.name)
