@@ -23,5 +23,3 @@ class UsageError(Exception):
 
 class InternalError(Exception):
     """A bug of forgeplan itself; shown with a request to report it, exit code 3."""
-
-

@@ -6,7 +6,7 @@ Structurer, hover, completion, reference pages, JSON schema, diff and error text
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import attrs
@@ -69,7 +69,7 @@ def setting(
     return attrs.field(metadata={"forge": (type, doc, default, interval, change, required_group, example)})
 
 
-@lru_cache(maxsize=None)
+@cache
 def settings_of(block: type) -> dict[str, Setting]:
     """The settings of an attrs class, by their name in the plan language (`global_` is `global` there)."""
     found = {}

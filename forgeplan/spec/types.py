@@ -111,6 +111,16 @@ class OneOf(FieldType):
 
 
 @frozen
+class NameIn(FieldType):
+    """The bare name of an entry of a map of the plan (`source = web`) → str."""
+
+    map: str
+
+    def describe(self) -> str:
+        return f"name of one of {self.map}"
+
+
+@frozen
 class Nothing(FieldType):
     """`none` → None."""
 
@@ -127,7 +137,11 @@ class ListOf(FieldType):
     keyed: bool = False
 
     def describe(self) -> str:
-        return f"list of {self.item.describe()}" if self.length is None else f"list of {self.length} {self.item.describe()}"
+        return (
+            f"list of {self.item.describe()}"
+            if self.length is None
+            else f"list of {self.length} {self.item.describe()}"
+        )
 
 
 @frozen
