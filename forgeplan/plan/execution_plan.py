@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import Factory, field, frozen
 
 from forgeplan.plan.mesh import Mesh
@@ -72,22 +70,3 @@ class ExecutionPlan:
     tools: dict[str, str] = field(default=Factory(dict))
     meaning: str = ""
     file: str = ""
-
-
-def extras_of_meaning() -> tuple[str, ...]:
-    """Fields that do not enter the `meaning` hash."""
-    return (
-        "name",
-        "run_dir",
-        "rank_classes",
-        "estimates",
-        "provenance",
-        "sources",
-        "tools",
-        "meaning",
-        "file",
-        "tensors",
-    )
-
-
-Json = dict[str, Any]

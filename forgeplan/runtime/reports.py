@@ -1,0 +1,37 @@
+"""What does the training loop tell the world?"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class StepReport:
+    """One completed step; all values are of the whole job, not of a rank.
+
+    `loss` is the language-model loss in nats a counted label; `z_loss` is the added term, apart. `grad_norm` is the norm
+    before clipping. `skipped` says that the update was not made. `seconds` is the time of the step, of which
+    `data_seconds` were spent waiting for data.
+    """
+
+    step: int
+    loss: float
+    z_loss: float
+    grad_norm: float
+    lr: float
+    tokens: int
+    counted: int
+    skipped: bool
+    seconds: float
+    data_seconds: float
+
+
+@frozen
+class EvalReport:
+    """Loss in nats a counted label of one evaluation, after `step` completed steps."""
+
+    name: str
+    step: int
+    loss: float
+    counted: int
+    seconds: float
