@@ -1,0 +1,40 @@
+"""What may a person say about a run that is not in its plan?"""
+
+from __future__ import annotations
+
+import json
+
+from attrs import asdict, frozen
+
+
+@frozen
+class RunOptions:
+    """Command-line options of `forgeplan run`; none of them changes what is trained.
+
+    `resume` overrides the plan's `checkpoint.resume`: "auto", "none" or a step. `take_over` accepts a lock that another
+    machine left. `dry_run` says what would happen and trains nothing.
+    """
+
+    resume: str | int | None = None
+    take_over: bool = False
+    dry_run: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> RunOptions:
+        return cls(**json.loads(text))
+
+
+class ExitCode:
+    """What a command's exit code says."""
+
+    FINE = 0
+    FAILED = 1
+    USAGE = 2
+    INTERNAL = 3
+    STOPPED = 75
+    """Stopped on a signal after saving: run it again."""
+    ABORTED = 130
+    """A second signal: ended at once; the last commit stands."""
