@@ -1,0 +1,29 @@
+"""What is the loss on data that training does not see?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import torch
+
+from forgeplan.runtime.data.microbatch import Microbatch
+from forgeplan.runtime.executor import Bundle
+from forgeplan.runtime.loss import forward_loss
+from forgeplan.runtime.reports import EvalReport
+
+
+def evaluate(name: str, bundle: Bundle, microbatches: Iterable[Microbatch], step: int) -> EvalReport:
+    """Mean loss over all counted labels of all ranks, by the forward code of training, without dropout.
+
+    `microbatches` are this rank's; their number must be the same on every rank (a rank without data of its own gets
+    microbatches whose labels are all NOT_COUNTED), because gathering parameters is collective. Collective.
+    """
+    start = time.monotonic()
+    totals = torch.zeros(2, dtype=torch.float64, device=bundle.device)
+    with torch.no_grad():
+        for microbatch in microbatches:
+            sums = forward_loss(bundle, microbatch, randomness=None)
+            totals += torch.stack([sums.loss.double(), sums.counted.double()])
+    loss, counted = bundle.meshes.sum(totals).tolist()
+    return EvalReport(name, step, loss / max(counted, 1), int(counted), time.monotonic() - start)
