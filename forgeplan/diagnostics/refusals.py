@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from forgeplan.diagnostics.codes import code
 
-WORLD_SIZE = code(
-    "FP1003", "the number of processes, in all and on each machine, is the one the plan was compiled for"
-)
+WORLD_SIZE = code("FP1003", "the number of processes, in all and on each machine, is the one the plan was compiled for")
 DEVICE = code("FP1004", "the device is at least the one the plan was compiled for")
 LAUNCH_ENVIRONMENT = code("FP1007", "the launch environment is whole")
 DIRECTORY_HELD = code("FP1010", "the run directory is not held by a living job")
