@@ -10,7 +10,7 @@ from forgeplan.diagnostics.codes import code
 TOKEN_DTYPE = code("FP0606", "a token file holds whole ids of the integer type that is written or in its header")
 VOCABULARY = code("FP0609", "the tokenizer's ids, added tokens included, fit into the model's vocabulary")
 END_OF_DOCUMENT = code("FP0611", "a packed source knows the id that ends a document")
-FILES = code("FP0612", "each pattern matches a file, and no file is read twice by one mixture")
+FILES = code("FP0612", "each path names readable files, and no file is read twice by one mixture")
 TOO_FEW_SAMPLES = code("FP0613", "a source fills at least one microbatch on each data rank")
 COLUMNS = code("FP0616", "every record is readable text, in the column that the plan names")
 SPLIT = code("FP0618", "splits of one source leave something to train on, and enough to evaluate on")

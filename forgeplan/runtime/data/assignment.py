@@ -1,8 +1,8 @@
 """Which samples does a data rank get in a step?
 
-The order of training is one line of samples, whatever the number of ranks. A step takes the next accumulation · D · micro
-of them; its microbatch a on data rank r is the (a · D + r)-th group of `micro`. A run that goes on with other ranks, another
-accumulation or another microbatch size starts where the last step ended: one integer says where.
+The order of training is one line of samples, whatever the number of ranks. A step takes the next accumulation · D ·
+micro of them; its microbatch a on data rank r is the (a · D + r)-th group of `micro`. A run that goes on with other
+ranks, another accumulation or another microbatch size starts where the last step ended: one integer says where.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ NOT_COUNTED = -100
 class Microbatch:
     """`batch.micro` sequences of one data rank. B batch, S sequence; all tensors are int64 on the CPU.
 
-    `labels` are already shifted: position t holds the token at t + 1, or NOT_COUNTED. `positions` restart and `documents`
-    number the documents of a sequence where the plan packs; both are None otherwise.
+    `labels` are already shifted: position t holds the token at t + 1, or NOT_COUNTED. `positions` restart and
+    `documents` number the documents of a sequence where the plan packs; both are None otherwise.
     """
 
     tokens_BS: Tensor

@@ -1,9 +1,9 @@
 """Which source does each sample come from, and the how-manieth of that source is it?
 
-The weights are whole numbers w_s with sum W. One period of W draws takes source s exactly w_s times, and is repeated. In
-it the j-th draw of s lies in the slots ⌊j·W/w_s⌋ … ⌈(j+1)·W/w_s⌉ − 1, and of the draws that may take a slot the one that
-must be made soonest does. Such a schedule always exists (Baruah, Cohen, Plaxton and Varvel, 1996), and after any number
-of draws each source was drawn exactly its share, rounded down or up.
+The weights are whole numbers w_s with sum W. One period of W draws takes source s exactly w_s times, and is repeated.
+In it the j-th draw of s lies in the slots ⌊j·W/w_s⌋ … ⌈(j+1)·W/w_s⌉ − 1, and of the draws that may take a slot the
+one that must be made soonest does. Such a schedule always exists (Baruah, Cohen, Plaxton and Varvel, 1996), and after
+any number of draws each source was drawn exactly its share, rounded down or up.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ LONGEST_PERIOD = 1_000_000
 
 @frozen
 class Mixture:
-    """`names` are the sources that are drawn at all. `slots` says which of them takes each slot of a period, `ranks` how many
-    slots before it the same source took."""
+    """`names` are the sources that are drawn at all, `parts` their whole-number weights.
+
+    `slots` says which of them takes each slot of a period, `ranks` how many slots before it the same source took.
+    """
 
     names: tuple[str, ...]
     parts: tuple[int, ...]
@@ -48,7 +50,7 @@ class Mixture:
         return len(self.slots)
 
     def draw(self, samples: I64) -> tuple[I64, I64]:
-        """For each global sample index: the source (a place in `names`), and how many samples before it were that source's."""
+        """For each global sample index: the source (a place in `names`), and how many earlier samples were its own."""
         periods, slots = np.divmod(samples, self.period)
         sources = self.slots[slots]
         return sources, periods * np.asarray(self.parts, np.int64)[sources] + self.ranks[slots]
@@ -57,9 +59,7 @@ class Mixture:
         """How many of the first `num_samples` samples come from each source."""
         periods, rest = divmod(num_samples, self.period)
         tail = np.bincount(self.slots[:rest], minlength=len(self.names))
-        return {
-            name: periods * part + int(more) for name, part, more in zip(self.names, self.parts, tail, strict=True)
-        }
+        return {name: periods * part + int(more) for name, part, more in zip(self.names, self.parts, tail, strict=True)}
 
 
 def _whole(weights: list[Fraction]) -> list[int]:

@@ -1,8 +1,9 @@
 """Which sample stands at which place of an epoch? A permutation by arithmetic: no list, no state, any place at once.
 
-The places 0 … n−1 are written in b = ⌈log2 n⌉ bits, cut into two halves, and each half is changed in turn by a hash of
-the other (a Feistel network: each round can be undone, whatever the hash). This permutes 0 … 2^b − 1; a result that is
-not below n is sent through again until it is (Black and Rogaway, 2002, "cycle walking"), fewer than two times on average.
+The places 0 … n−1 are written in b = ⌈log2 n⌉ bits, cut into two halves, and each half is changed in turn by a hash
+of the other (a Feistel network: each round can be undone, whatever the hash). This permutes 0 … 2^b − 1; a result
+that is not below n is sent through again until it is (Black and Rogaway, 2002, "cycle walking"), fewer than two times
+on average.
 """
 
 from __future__ import annotations
@@ -46,6 +47,6 @@ def epoch_keys(key: U64, epochs: I64) -> U64:
 
 
 def in_epochs(draws: I64, num_samples: int, key: U64, shuffle: bool) -> I64:
-    """The sample of a source at its `draws`-th draws: epoch after epoch, each sample once an epoch, each epoch in its own order."""
+    """The sample of a source at its `draws`-th draws: each sample once an epoch, each epoch in an order of its own."""
     epochs, places = np.divmod(draws, num_samples)
     return permuted(places, num_samples, epoch_keys(key, epochs)) if shuffle else places

@@ -28,6 +28,10 @@ class Setting:
     caches: tuple[Path, ...]
     """Folders for tokenised text, the preferred one first."""
 
+    def shown(self, path: Path) -> str:
+        """A path as the plan's author knows it."""
+        return path.relative_to(self.project).as_posix() if path.is_relative_to(self.project) else str(path)
+
 
 class Samples(ABC):
     """Sequences of length + 1 tokens, by number: the last token is only a label."""

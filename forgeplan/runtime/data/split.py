@@ -1,8 +1,8 @@
 """Which share of a source does an evaluation hold out, and which is left to train on?
 
-A source is cut into parts once, from its evaluations alone: neither seed nor ranks matter. Documents go to a part by the
-hash of their content, so that copies of a document are on one side. Windows of token files go by their number: of every
-`of` windows in a row each part has its exact count, at places that a hash of the block's number moves.
+A source is cut into parts once, from its evaluations alone: neither seed nor ranks matter. Documents go to a part by
+the hash of their content, so that copies of a document are on one side. Windows of token files go by their number: of
+every `of` windows in a row each part has its exact count, at places that a hash of the block's number moves.
 """
 
 from __future__ import annotations
@@ -41,10 +41,15 @@ WHOLE = Part()
 
 
 def split_source(source: str, evals: Mapping[str, Eval]) -> tuple[Part, dict[str, Part]]:
-    """What training keeps of a source, and what each evaluation that splits it takes. Raises Refusal FP0618 if nothing is kept."""
+    """What training keeps of a source, and what each evaluation that splits it takes.
+
+    Raises Refusal FP0618 if nothing is kept.
+    """
     shares = {name: evals[name].split for name in sorted(evals) if evals[name].source == source}
     rounded = {
-        name: max(Fraction(1, FINEST), Fraction(round(share * FINEST), FINEST)) for name, share in shares.items() if share
+        name: max(Fraction(1, FINEST), Fraction(round(share * FINEST), FINEST))
+        for name, share in shares.items()
+        if share
     }
     total = sum(rounded.values(), Fraction(0))
     if total >= 1:
