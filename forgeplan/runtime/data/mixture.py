@@ -37,7 +37,7 @@ class Mixture:
     @classmethod
     def of(cls, weights: Mapping[str, Fraction]) -> Mixture:
         """From weights ≥ 0, of which one at least is positive; their sum does not matter."""
-        drawn = {name: Fraction(weight) for name, weight in weights.items() if weight > 0}
+        drawn = {name: Fraction(weights[name]) for name in sorted(weights) if weights[name] > 0}
         parts = _whole(list(drawn.values()))
         slots = _schedule(parts)
         ranks = np.empty_like(slots)

@@ -9,9 +9,9 @@ from forgeplan.diagnostics.data_codes import END_OF_DOCUMENT, FILES, VOCABULARY
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.data.cache import cache_folders
-from forgeplan.runtime.data.halves import half_of
 from forgeplan.runtime.data.samples import Setting, Source
 from forgeplan.runtime.data.tokenizer.interface import Tokenizer, load_tokenizer
+from forgeplan.runtime.registry import implementation
 
 Barrier = Callable[[], None]
 
@@ -73,7 +73,7 @@ def _tokenizer(plan: ExecutionPlan, project: Path) -> Tokenizer | None:
 
 def _open(plan: ExecutionPlan, setting: Setting) -> Source:
     spec = plan.job.sources[setting.name]
-    source: Source = half_of(spec)(spec, setting)
+    source: Source = implementation("source", spec)(spec, setting)
     if plan.job.batch.pack and source.end_of_document is None:
         looked = "the plan has no tokenizer"
         if setting.tokenizer is not None:

@@ -10,12 +10,12 @@ from forgeplan.diagnostics.data_codes import COLUMNS, FILES
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.data.documents import DocumentSource
 from forgeplan.runtime.data.files import as_text, digest_of, files_of
-from forgeplan.runtime.data.halves import opens
 from forgeplan.runtime.data.samples import Setting
+from forgeplan.runtime.registry import register
 from forgeplan.spec.source.files import JsonLines
 
 
-@opens(JsonLines)
+@register.source("jsonl", spec=JsonLines)
 def open_jsonl(spec: JsonLines, setting: Setting) -> DocumentSource:
     files = files_of(spec.path, setting)
 

@@ -11,15 +11,15 @@ from forgeplan.diagnostics.data_codes import FILES
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.data.documents import DocumentSource
 from forgeplan.runtime.data.files import digest_of, read_bytes
-from forgeplan.runtime.data.halves import opens
 from forgeplan.runtime.data.samples import Setting
+from forgeplan.runtime.registry import register
 from forgeplan.spec.source.built_in import PythonSource
 
 LEFT_OUT = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
 """Folders whose modules are tests, or are not the interpreter's own."""
 
 
-@opens(PythonSource)
+@register.source("python_source", spec=PythonSource)
 def open_python_source(spec: PythonSource, setting: Setting) -> DocumentSource:
     files = library_files()
     if not files:

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from forgeplan.runtime.data.halves import opens
 from forgeplan.runtime.data.hashing import I64, U64, key_of, mixed
 from forgeplan.runtime.data.samples import Samples, Setting, Source
 from forgeplan.runtime.data.split import Part
 from forgeplan.runtime.data.windows import WindowSamples
+from forgeplan.runtime.registry import register
 from forgeplan.spec.source.built_in import Synthetic
 
 
@@ -88,6 +88,6 @@ def _every_other(candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return candidates & ((steps - before) % 2 == 1)
 
 
-@opens(Synthetic)
+@register.source("synthetic", spec=Synthetic)
 def open_synthetic(spec: Synthetic, setting: Setting) -> SyntheticSource:
     return SyntheticSource(spec, setting)

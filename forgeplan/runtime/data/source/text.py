@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from forgeplan.runtime.data.documents import DocumentSource
 from forgeplan.runtime.data.files import as_text, digest_of, files_of, read_bytes
-from forgeplan.runtime.data.halves import opens
 from forgeplan.runtime.data.samples import Setting
+from forgeplan.runtime.registry import register
 from forgeplan.spec.source.files import TextFiles
 
 
-@opens(TextFiles)
+@register.source("text", spec=TextFiles)
 def open_text(spec: TextFiles, setting: Setting) -> DocumentSource:
     files = files_of(spec.path, setting)
 

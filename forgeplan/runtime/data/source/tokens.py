@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from forgeplan.diagnostics.data_codes import FILES, TOKEN_DTYPE, TOO_FEW_SAMPLES
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.data.files import files_of
-from forgeplan.runtime.data.halves import opens
 from forgeplan.runtime.data.hashing import I64
 from forgeplan.runtime.data.samples import Samples, Setting, Source
 from forgeplan.runtime.data.split import Part
 from forgeplan.runtime.data.windows import WindowSamples
+from forgeplan.runtime.registry import register
 from forgeplan.spec.source.files import Tokens
 
 PROBE_BYTES = 1 << 16
@@ -141,6 +141,6 @@ def _of(path: Path, setting: Setting) -> str:
     return f"source `{setting.name}`: {setting.shown(path)}"
 
 
-@opens(Tokens)
+@register.source("tokens", spec=Tokens)
 def open_tokens(spec: Tokens, setting: Setting) -> TokenSource:
     return TokenSource(spec, setting)

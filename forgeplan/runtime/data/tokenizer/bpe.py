@@ -15,7 +15,7 @@ from tokenizers.decoders import DecodeStream
 
 from forgeplan.diagnostics.data_codes import FILES
 from forgeplan.diagnostics.refusal import Refusal
-from forgeplan.runtime.data.halves import opens
+from forgeplan.runtime.registry import register
 from forgeplan.spec.tokenizer.bpe import Bpe
 
 END_NAMES = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end|>")
@@ -112,7 +112,7 @@ def _splits_at_lines(description: dict) -> bool:
     return bool(plain) and description.get("normalizer") is None
 
 
-@opens(Bpe)
+@register.tokenizer("bpe", spec=Bpe)
 def load_bpe(spec: Bpe, project: Path) -> BpeTokenizer:
     path = project / spec.path
     try:

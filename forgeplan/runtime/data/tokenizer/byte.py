@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from forgeplan.runtime.data.halves import opens
+from forgeplan.runtime.registry import register
 from forgeplan.spec.tokenizer.byte import Byte
 
 
@@ -54,6 +54,6 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-@opens(Byte)
+@register.tokenizer("byte", spec=Byte)
 def load_byte(spec: Byte, project: Path) -> ByteTokenizer:
     return ByteTokenizer()

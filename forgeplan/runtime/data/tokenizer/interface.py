@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from forgeplan.runtime.data.halves import half_of
+from forgeplan.runtime.registry import implementation
 
 
 class TextStream(Protocol):
@@ -52,5 +52,5 @@ class Tokenizer(Protocol):
 
 def load_tokenizer(spec: Any, project: Path) -> Tokenizer:
     """The tokenizer of a plan. Raises Refusal if its file is missing or unreadable."""
-    tokenizer: Tokenizer = half_of(spec)(spec, project)
+    tokenizer: Tokenizer = implementation("tokenizer", spec)(spec, project)
     return tokenizer
