@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from attrs import define, field
 from torch import Tensor, nn
@@ -28,8 +30,8 @@ class Bundle:
     device: torch.device
     meshes: Meshes
     _model: nn.Module | None = field(default=None, alias="model")
-    gradient_sync_each_microbatch: bool = False
-    """Reduce gradients after every microbatch, because unreduced ones would not fit."""
+    before_microbatch: Callable[[bool], object] = lambda is_last: None
+    """Told before each forward of a step whether it is the step's last: gradients may then be reduced only once."""
 
     @property
     def model(self) -> nn.Module:
@@ -88,7 +90,7 @@ def _shown(fact: tuple[tuple[int, ...], str] | None) -> str:
 
 
 def named_tensors(model: nn.Module, optimizer: object) -> dict[str, Tensor]:
-    """Every tensor of the training state by its layout-independent name: `model.<parameter>`, `optim.<parameter>.exp_avg` …
+    """Every tensor of the training state by a name free of layout: `model.<parameter>`, `optim.<parameter>.exp_avg` …
 
     Sharded ones are DTensors over the storage in use, so that loading into them in place restores the run.
     """

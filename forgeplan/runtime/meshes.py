@@ -21,7 +21,7 @@ class Meshes:
 
     @classmethod
     def of(cls, mesh: Mesh, device: device) -> Meshes:
-        """Collective over all ranks. The process group of the world must exist where the mesh has more than one rank."""
+        """Collective over all ranks. With more than one rank, the process group of the world must exist."""
         if mesh.world == 1:
             return cls(mesh, 0, None)
         if not distributed.is_initialized() or distributed.get_world_size() != mesh.world:

@@ -1,4 +1,4 @@
-"""Does a point in training that a plan names (`every = 500 steps`, `every = 30min`, `every = 10%`) lie in the step just made?
+"""Does a point in training that a plan names (`every = 500 steps`, `30min`, `10%`) lie in the step just made?
 
 Pure arithmetic on counters that are equal on every rank, so that every rank answers the same.
 """
@@ -31,7 +31,7 @@ class Progress:
 
 @frozen
 class Passage:
-    """What passed between two neighbouring step boundaries. `total_steps` is the run's length, or None if only time bounds it."""
+    """What passed between two neighbouring step boundaries. `total_steps` is None where only time bounds the run."""
 
     before: Progress
     now: Progress

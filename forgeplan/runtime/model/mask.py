@@ -1,0 +1,107 @@
+"""Which keys can a query see, and which kernel can look at them?
+
+A query sees the keys before it and itself, of its own document, within the window. A negative document number is
+padding: it sees nothing, nothing sees it, and its output is zero. Built once for a batch and shared by all layers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from attrs import frozen
+from torch import Tensor
+
+from forgeplan.spec.model.decoder import Decoder
+
+# B batch, S queries, T keys (cached ones first)
+
+
+@frozen
+class Mask:
+    """`kernel` is sdpa, scores, flex or varlen. With no field set and `causal` false, everything is visible."""
+
+    kernel: str
+    causal: bool = False
+    """The plain causal mask, known to kernels without a tensor."""
+    visible_BST: Tensor | None = None
+    blocks: Any = None
+    """FlexAttention's BlockMask."""
+    starts: Tensor | None = None
+    """Ends of documents in the flattened batch, int32, for varlen."""
+
+
+def build_mask(
+    spec: Decoder, num_queries: int, num_cached: int, documents_BT: Tensor | None, batch: int, device: torch.device
+) -> Mask:
+    """The mask of the last `num_queries` of `num_cached + num_queries` positions; documents cover all of them."""
+    num_keys = num_cached + num_queries
+    window = spec.window if spec.window is not None and spec.window < num_keys else None
+    special = window is not None or documents_BT is not None
+    kernel = _kernel(spec, device, special, num_cached > 0)
+    if kernel == "flex":
+        return Mask(kernel, blocks=_blocks(num_keys, window, documents_BT, batch, device))
+    if kernel == "varlen":
+        return Mask(kernel, starts=_starts(documents_BT, batch, num_keys, device))
+    if special or (num_cached and num_queries > 1):
+        return Mask(kernel, visible_BST=_visible(num_queries, num_keys, window, documents_BT, device))
+    return Mask(kernel, causal=num_queries > 1)
+
+
+def _kernel(spec: Decoder, device: torch.device, special: bool, cached: bool) -> str:
+    on_gpu = device.type != "cpu"
+    if not cached:
+        if spec.attention == "flex" or (spec.attention == "auto" and on_gpu and (special or spec.softcap is not None)):
+            return "flex"
+        if spec.attention == "flash" and on_gpu and special:
+            return "varlen"
+    return "sdpa" if spec.softcap is None else "scores"
+
+
+def _visible(
+    num_queries: int, num_keys: int, window: int | None, documents_BT: Tensor | None, device: torch.device
+) -> Tensor:
+    keys_T = torch.arange(num_keys, device=device)
+    distance_ST = keys_T[num_keys - num_queries :, None] - keys_T[None, :]
+    visible = distance_ST >= 0
+    if window is not None:
+        visible &= distance_ST < window
+    visible = visible[None]
+    if documents_BT is not None:
+        queries_BS = documents_BT[:, num_keys - num_queries :]
+        visible = visible & (queries_BS[:, :, None] == documents_BT[:, None, :]) & (queries_BS >= 0)[:, :, None]
+    return visible
+
+
+def _blocks(length: int, window: int | None, documents_BT: Tensor | None, batch: int, device: torch.device) -> Any:
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def sees(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        seen = query >= key
+        if window is not None:
+            seen = seen & (query - key < window)
+        if documents_BT is not None:
+            seen = seen & (documents_BT[b, query] == documents_BT[b, key]) & (documents_BT[b, query] >= 0)
+        return seen
+
+    rows = None if documents_BT is None else batch
+    return create_block_mask(sees, rows, None, length, length, device=str(device))
+
+
+def _starts(documents_BT: Tensor | None, batch: int, length: int, device: torch.device) -> Tensor:
+    """Offsets at which a document or a row begins, and the end: the bounds that varlen kernels want."""
+    begins_BT = torch.zeros(batch, length, dtype=torch.bool, device=device)
+    begins_BT[:, 0] = True
+    if documents_BT is not None:
+        begins_BT[:, 1:] |= documents_BT[:, 1:] != documents_BT[:, :-1]
+    offsets = begins_BT.flatten().nonzero().flatten()
+    return torch.cat([offsets, offsets.new_tensor([batch * length])]).int()
+
+
+@cache
+def compiled_flex(device_type: str) -> Any:
+    """FlexAttention: compiled into one kernel on a GPU; on a CPU the plain (forward only) version."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return flex_attention if device_type == "cpu" else torch.compile(flex_attention, dynamic=False)

@@ -1,0 +1,114 @@
+"""How are parameters sharded over the data ranks, and in which dtypes are they used, reduced and accumulated?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp._fully_shard import _fully_shard as internals
+
+from forgeplan.plan.operations import Fsdp
+from forgeplan.runtime.executor import Bundle
+from forgeplan.runtime.precision import dtype_of
+from forgeplan.runtime.registry import executes
+
+SHARE_FOR_UNREDUCED_GRADIENTS = 0.25
+"""Of a device's memory: gradients of the whole model may take that much, so that a step reduces them once."""
+
+
+@executes(Fsdp)
+def fsdp(operation: Fsdp, bundle: Bundle) -> None:
+    """Shard the model's units, or only apply the dtypes where there is one data rank."""
+    model: Any = bundle.model
+    model.set_compute_dtype(dtype_of(operation.compute))
+    if bundle.meshes.fsdp is None:
+        if operation.reduce != operation.params:
+            _accumulate_in(dtype_of(operation.reduce), bundle)
+        return
+    with _one_group_for_equal_meshes():
+        _shard_units(operation, bundle, model)
+    # Losses are divided by the counted labels of all ranks, so gradients are summed, not averaged.
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.set_gradient_divide_factor(1.0)
+            module.set_force_sum_reduction_for_comms(True)
+    if _unreduced_gradients_fit(operation, bundle):
+        bundle.before_microbatch = model.set_requires_gradient_sync
+
+
+def _shard_units(operation: Fsdp, bundle: Bundle, model: Any) -> None:
+    shard = partial(
+        fully_shard,
+        mesh=bundle.meshes.fsdp,
+        mp_policy=MixedPrecisionPolicy(
+            param_dtype=dtype_of(operation.compute), reduce_dtype=dtype_of(operation.reduce), cast_forward_inputs=False
+        ),
+    )
+    units: list[list[nn.Module]] = model.fsdp_units()
+    for unit in units:
+        shard(unit if len(unit) > 1 else unit[0], reshard_after_forward=_reshard(operation.reshard, unit is units[-1]))
+    shard(model, reshard_after_forward=_reshard(operation.reshard, True))
+
+
+def _reshard(reshard: str | int, is_last: bool) -> bool | int:
+    """By default the last unit stays gathered: its backward comes right after its forward."""
+    if isinstance(reshard, int):
+        return reshard if reshard > 1 else False
+    return {"default": not is_last, "always": True, "never": False}[reshard]
+
+
+def _unreduced_gradients_fit(operation: Fsdp, bundle: Bundle) -> bool:
+    """A function of the plan alone, so that every rank decides alike. Unknown memory is too little, except on a CPU."""
+    cluster = bundle.plan.job.cluster
+    if cluster.hbm is None:
+        return cluster.arch == "cpu"
+    num_bytes = sum(p.numel() for p in bundle.model.parameters()) * dtype_of(operation.reduce).itemsize
+    return num_bytes <= SHARE_FOR_UNREDUCED_GRADIENTS * cluster.hbm
+
+
+def _accumulate_in(dtype: torch.dtype, bundle: Bundle) -> None:
+    """Let gradients of plain tensors add up in `dtype` over the microbatches, as they do under FSDP."""
+    sums: dict[Tensor, Tensor] = {}
+    last = True
+
+    def announce(is_last: bool) -> None:
+        nonlocal last
+        last = is_last
+
+    def add(parameter: Tensor) -> None:
+        if parameter.grad is None:
+            return
+        gradient = parameter.grad.to(dtype)
+        total = sums.pop(parameter) + gradient if parameter in sums else gradient
+        parameter.grad = total.to(parameter.dtype) if last else None
+        if not last:
+            sums[parameter] = total
+
+    bundle.before_microbatch = announce
+    for parameter in bundle.model.parameters():
+        parameter.register_post_accumulate_grad_hook(add)
+
+
+@contextmanager
+def _one_group_for_equal_meshes() -> Iterator[None]:
+    """Resharding to a number of ranks makes two process groups for every unit; all units can use the same two."""
+    make: Callable[..., Any] = internals._get_post_forward_mesh_info
+    made: dict[Any, Any] = {}
+
+    def memoised(reshard_after_forward: bool | int, mesh_info: Any) -> Any:
+        key = (type(reshard_after_forward), reshard_after_forward)
+        if key not in made:
+            made[key] = make(reshard_after_forward, mesh_info)
+        # Only "reshard to all" gives back the mesh information itself, which belongs to the unit that asks.
+        return mesh_info if reshard_after_forward is True else made[key]
+
+    internals._get_post_forward_mesh_info = memoised
+    try:
+        yield
+    finally:
+        internals._get_post_forward_mesh_info = make

@@ -1,0 +1,59 @@
+"""Which random numbers does a place in the model get?
+
+Counter-based: a number is a hash of (seed, sequence of the training order, layer, name, place in the tensor). Nothing
+depends on rank, layout, microbatch size or how often it is asked, and there is no generator whose state could be lost.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import torch
+from attrs import frozen
+from torch import Tensor
+
+# B batch, S sequence, D model width
+
+_BITS = 24
+"""Resolution of a uniform number."""
+
+
+@frozen
+class Randomness:
+    """Random numbers of one microbatch. `sample` is the global index of its first sequence; rows follow one another."""
+
+    seed: int
+    sample: int
+
+    def dropout(self, x_BSD: Tensor, probability: float, layer: int | str, name: str) -> Tensor:
+        """Elements set to zero with `probability`, the others divided by 1 − probability."""
+        if probability == 0:
+            return x_BSD
+        kept_BSD = self.bits(x_BSD.shape, layer, name, x_BSD.device) >= round(probability * 2**_BITS)
+        return torch.where(kept_BSD, x_BSD / (1 - probability), 0)
+
+    def bits(self, shape: torch.Size, layer: int | str, name: str, device: torch.device) -> Tensor:
+        """Uniform integers in [0, 2²⁴) for each element of a tensor whose first dim is the batch."""
+        key = int.from_bytes(sha256(f"{self.seed}|{layer}|{name}".encode()).digest()[:8], signed=True)
+        rows_B = torch.arange(self.sample, self.sample + shape[0], device=device)
+        row_keys_B = _mix(_mix(rows_B) ^ key)
+        places = torch.arange(shape[1:].numel(), device=device)
+        hashed = _mix(row_keys_B[:, None] + places[None, :] * _ODD)
+        return _shifted(hashed, 64 - _BITS).view(shape)
+
+
+_ODD = 0x9E3779B97F4A7C15 - 2**64
+_FIRST = 0xBF58476D1CE4E5B9 - 2**64
+_SECOND = 0x94D049BB133111EB - 2**64
+
+
+def _mix(x: Tensor) -> Tensor:
+    """The finaliser of SplitMix64 (Steele et al., 2014) on int64, whose products wrap around."""
+    x = (x ^ _shifted(x, 30)) * _FIRST
+    x = (x ^ _shifted(x, 27)) * _SECOND
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, places: int) -> Tensor:
+    """Logical shift to the right: the sign bit moves like any other."""
+    return (x >> places) & (2 ** (64 - places) - 1)

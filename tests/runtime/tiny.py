@@ -1,0 +1,189 @@
+"""How does a test get an execution plan without a compiler?"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import torch
+
+from forgeplan.plan.execution_plan import ExecutionPlan, Estimates, TensorFact
+from forgeplan.plan.mesh import Mesh
+from forgeplan.plan.operations import Build, Fsdp, Initialise, Materialise, Operation, Recompute
+from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
+from forgeplan.spec.loss.cross_entropy import CrossEntropy
+from forgeplan.spec.model.decoder import Decoder, Rope
+from forgeplan.spec.nonfinite.policies import Skip
+from forgeplan.spec.optimizer.adamw import AdamW
+from forgeplan.spec.plan import Batch, Budget, Cluster, Guard, Metrics, Plan, Precision
+from forgeplan.spec.plan import Mesh as MeshBlock
+from forgeplan.spec.quantity import SEQUENCES, SHARE, STEPS, Quantity
+from forgeplan.spec.schedule.shapes import Cosine
+
+
+def steps(number: int) -> Quantity:
+    return Quantity(number, STEPS)
+
+
+def share(text: str) -> Quantity:
+    return Quantity(Fraction(text), SHARE)
+
+
+def decoder(**fields: Any) -> Decoder:
+    given: dict[str, Any] = {
+        "layers": 2, "dim": 16, "heads": 4, "kv_heads": 2, "head_dim": 4, "ffn": 24, "vocab": 29, "context": 64,
+        "ffn_multiplier": Fraction(1), "mlp": "swiglu", "rope": Rope(theta=Fraction(10_000), scaling=None),
+        "norm": "rms", "norm_eps": Fraction("1e-5"), "qk_norm": False, "bias": False, "tie": False, "window": None,
+        "softcap": None, "dropout": Fraction(0), "init_std": Fraction("0.02"), "pad_vocab": None, "attention": "auto",
+    } | fields  # fmt: skip
+    given["pad_vocab"] = given["pad_vocab"] or given["vocab"]
+    return Decoder(**given)
+
+
+def adamw(**fields: Any) -> AdamW:
+    given: dict[str, Any] = {
+        "lr": Fraction("1e-2"), "betas": (Fraction("0.9"), Fraction("0.95")), "eps": Fraction("1e-8"),
+        "weight_decay": Fraction("0.1"), "decay_embeddings": False,
+    } | fields  # fmt: skip
+    return AdamW(**given)
+
+
+COSINE = Cosine(warmup=steps(2), floor=Fraction("0.1"))
+
+
+def execution_plan(
+    *,
+    model: Decoder | None = None,
+    dtype: str = "fp32",
+    precision: Precision | None = None,
+    optimizer: AdamW | None = None,
+    schedule: Any = COSINE,
+    mesh: Mesh | None = None,
+    accumulation: int = 1,
+    micro: int = 2,
+    length: int = 16,
+    total_steps: int | None = 5,
+    recompute: str | None = None,
+    reshard: str | int = "default",
+    clip: Fraction | None = Fraction(1),
+    nonfinite: Any = None,
+    z: Fraction = Fraction(0),
+    seed: int = 7,
+    wall: Fraction | None = None,
+    program: tuple[Operation, ...] | None = None,
+) -> ExecutionPlan:
+    model = model or decoder()
+    mesh = mesh or Mesh()
+    precision = precision or Precision(params=dtype, compute=dtype, reduce=dtype, moments=dtype)
+    fsdp = Fsdp(
+        placed_by="always",
+        reshard=reshard,
+        params=precision.params,
+        compute=precision.compute,
+        reduce=precision.reduce,
+    )
+    program = program or (
+        Build(placed_by="always"),
+        *([Recompute(placed_by="plan", mode=recompute)] if recompute else []),
+        fsdp,
+        Materialise(placed_by="always"),
+        Initialise(placed_by="always", seed=seed),
+    )
+    sequences = accumulation * micro * mesh.data_ranks
+    job = Plan(
+        seed=seed,
+        cluster=Cluster(nodes=1, devices_per_node=mesh.world, arch="cpu", hbm=None, bf16=None),
+        model=model,
+        tokenizer=None,
+        precision=precision,
+        sources={},
+        mixture=None,
+        batch=Batch(
+            global_=Quantity(sequences, SEQUENCES), accumulation=accumulation, micro=micro, length=length, pack=False
+        ),
+        optimizer=optimizer or adamw(),
+        schedule=schedule,
+        loss=CrossEntropy(z=z),
+        mesh=MeshBlock(dp_replicate=mesh.dp_replicate, dp_shard=mesh.dp_shard),
+        apply=(),
+        budget=Budget(tokens=None, steps=total_steps, wall=wall),
+        checkpoint=None,
+        guard=Guard(clip=clip, nonfinite=nonfinite or Skip(budget=10)),
+        metrics=Metrics(every=1, sinks=()),
+        eval={},
+    )
+    parameters = list(model.parameters())
+    return ExecutionPlan(
+        format_version=1,
+        name="tiny",
+        run_dir="runs/tiny",
+        job=job,
+        steps=total_steps,
+        mesh=mesh,
+        program=program,
+        tensors=tuple(TensorFact(p.name, p.shape, precision.params) for p in parameters),
+        rank_classes=(),
+        estimates=Estimates(
+            num_parameters=sum(p.numel for p in parameters),
+            num_active_parameters=sum(p.numel for p in parameters),
+            flops_per_token=0,
+            flops_per_token_causal=0,
+            tokens_per_step=sequences * length,
+            counted_tokens=None,
+        ),
+    )
+
+
+def sequence(sample: int, length: int, vocab: int, packed: bool) -> tuple[torch.Tensor, ...]:
+    """Tokens, labels, positions and documents of one sample: a function of its index; label counts differ a lot."""
+    generator = torch.Generator().manual_seed(1000 + sample)
+    ids = torch.randint(vocab, (length + 1,), generator=generator)
+    tokens, labels = ids[:-1], ids[1:].clone()
+    labels[torch.rand(length, generator=generator) < (sample % 5) / 5] = NOT_COUNTED
+    documents = torch.zeros(length, dtype=torch.int64)
+    positions = torch.arange(length)
+    if packed:
+        cut = 1 + int(torch.randint(length - 2, (), generator=generator))
+        documents[cut:], positions[cut:] = 1, torch.arange(length - cut)
+        labels[cut - 1] = NOT_COUNTED
+    return tokens, labels, positions, documents
+
+
+class TinyData:
+    """Random sequences in an order of their own; each rank gets its share of every step as contiguous microbatches."""
+
+    def __init__(self, plan: ExecutionPlan, data_rank: int = 0, packed: bool = False) -> None:
+        self.plan, self.data_rank, self.packed = plan, data_rank, packed
+
+    def microbatch(self, first: int) -> Microbatch:
+        batch = self.plan.job.batch
+        rows = [
+            sequence(first + row, batch.length, self.plan.job.model.vocab, self.packed) for row in range(batch.micro)
+        ]
+        tokens, labels, positions, documents = (torch.stack(column) for column in zip(*rows, strict=True))
+        return Microbatch(tokens, labels, positions if self.packed else None, documents if self.packed else None, first)
+
+    def microbatches(self, first_sample: int) -> list[Microbatch]:
+        batch = self.plan.job.batch
+        first = first_sample + self.data_rank * batch.accumulation * batch.micro
+        return [self.microbatch(first + i * batch.micro) for i in range(batch.accumulation)]
+
+
+class Quiet:
+    """Services that keep what they hear and do nothing."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.reports: list[Any] = []
+        self.saves: list[int] = []
+        self.stop_after = stop_after
+
+    def stop_requested(self) -> bool:
+        return self.stop_after is not None and len(self.reports) + 1 >= self.stop_after
+
+    def on_step(self, report: Any) -> None:
+        self.reports.append(report)
+
+    def evaluate_if_due(self, passage: Any, state: Any) -> None: ...
+
+    def save_if_due(self, passage: Any, state: Any) -> None:
+        self.saves.append(state.step)
