@@ -22,14 +22,12 @@ _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 def mixed(key: U64, counter: U64) -> U64:
     """The `counter`-th number of the sequence that `key` starts; the two are broadcast against one another."""
-    with np.errstate(over="ignore"):
-        x = counter * _STEP
-        x += key
-        x ^= x >> _30
-        x *= _FIRST
-        x ^= x >> _27
-        x *= _SECOND
-        x ^= x >> _31
+    x = counter * _STEP + key
+    x ^= x >> _30
+    x *= _FIRST
+    x ^= x >> _27
+    x *= _SECOND
+    x ^= x >> _31
     return x
 
 

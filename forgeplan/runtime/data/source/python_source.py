@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sysconfig
 from collections.abc import Iterator
@@ -38,11 +39,16 @@ def open_python_source(spec: PythonSource, setting: Setting) -> DocumentSource:
 def library_files() -> tuple[Path, ...]:
     """Modules of the standard library, tests left out, sorted by their path in it."""
     library = Path(sysconfig.get_path("stdlib"))
-    return tuple(
-        path
-        for path in sorted(library.rglob("*.py"), key=lambda path: path.relative_to(library).as_posix())
-        if LEFT_OUT.isdisjoint(path.relative_to(library).parts) and path.is_file()
-    )
+    found: dict[str, Path] = {}
+    for folder, folders, names in os.walk(library):
+        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        here = Path(folder)
+        found |= {(here / n).relative_to(library).as_posix(): here / n for n in names if _is_module(here / n)}
+    return tuple(found[name] for name in sorted(found))
+
+
+def _is_module(path: Path) -> bool:
+    return path.suffix == ".py" and path.is_file()  # a link that leads nowhere is no file
 
 
 def _as_text(content: bytes) -> str:
