@@ -69,4 +69,8 @@ class ExecutionPlan:
     """sha256 of every file that took part."""
     tools: dict[str, str] = field(default=Factory(dict))
     meaning: str = ""
+    """Hash of job, program and format version: `plan.hash`."""
+    parts: dict[str, str] = field(default=Factory(dict))
+    """Hash of every part above, so that an altered one can be named."""
     file: str = ""
+    """Hash of the whole file."""

@@ -18,6 +18,8 @@ class Operation:
     why: ClassVar[str]
     """One line for a person: what this step does, and why it stands where it stands."""
     before: ClassVar[dict[str, str]] = {}
+    always: ClassVar[bool] = True
+    """Whether every program has it."""
     placed_by: str
     """Who put it there: "plan" (named in `apply`), "mesh" (an axis above 1 asks for it) or "always"."""
 
@@ -39,6 +41,7 @@ class Recompute(Operation):
     """mode: none | full."""
 
     name = "recompute"
+    always = False
     why = "inside the fsdp unit, so that a block is gathered once for its replay and its backward"
     before: ClassVar[dict[str, str]] = {
         "fsdp": "the unit lies inside the replayed part: every block is gathered twice in backward",

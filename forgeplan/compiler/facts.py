@@ -1,0 +1,135 @@
+"""What is known about a job, value by value, and who decided it?
+
+Everything that checks read comes from here. A value that was rejected before is no fact: reading it raises `Poisoned`, which
+silences the check that reads it, so that one cause gives one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from forgeplan.compiler.schema import setting_at
+from forgeplan.compiler.wording import plan_text
+from forgeplan.diagnostics.diagnostic import Label
+from forgeplan.diagnostics.span import SCHEMA, Span
+from forgeplan.spec.provenance import Leaf, Origin
+from forgeplan.spec.setting import Setting
+
+
+class Poisoned(Exception):
+    """A value that was rejected is read. The message is its path."""
+
+
+@frozen
+class Fact:
+    """A final value. `leaf` is None for a derived value."""
+
+    path: str
+    value: Any
+    leaf: Leaf | None = None
+    setting: Setting | None = field(default=None, repr=False)
+
+    @property
+    def origin(self) -> Origin | None:
+        return self.leaf.origin if self.leaf else None
+
+    @property
+    def written(self) -> bool:
+        """Whether a person wrote the value (`auto` is not a value)."""
+        return self.leaf is not None and self.leaf.written and not self.is_auto
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the compiler chose the value of a field that takes `auto`."""
+        return self.leaf is not None and any(o.text.strip() == "auto" for o in self.leaf.origins[:2])
+
+    @property
+    def text(self) -> str:
+        """The value in the plan language, with its unit: `2_097_152 tokens`."""
+        return plan_text(self.value, self.setting.type if self.setting else None)
+
+    @property
+    def equation(self) -> str:
+        """`model.heads = 32`."""
+        return f"{self.path} = {self.text}"
+
+    def label(self, text: str = "") -> Label | None:
+        """The place that decided the value, or None where no text did (schema default, derived)."""
+        if self.origin is None or self.origin.span.file == SCHEMA:
+            return None
+        return Label(self.origin.span, text or self.equation)
+
+    @property
+    def source(self) -> str:
+        """Where a value without a place comes from: "schema default" or "computed"."""
+        if self.is_auto:
+            return "auto"
+        return self.origin.layer if self.origin else "computed"
+
+
+@frozen
+class Facts:
+    """The facts of one job; `facts["model.heads"]` is a Fact. Raises Poisoned for what was rejected."""
+
+    leaves: Mapping[str, Leaf]
+    derived: Mapping[str, Any]
+    blocks: Mapping[str, Any]
+    name: str
+    plan_name: str
+    file: str
+    project: Path
+    output_roots: tuple[Path, ...] = ()
+    """Folders outside the project that `forge.toml` opens for output."""
+    results: Callable[[str], Any] = field(default=lambda name: {}[name], eq=False, repr=False)
+    """The result of an analysis, by its name."""
+    legal: Callable[[str, Iterable[Any]], list[Any]] = field(default=lambda path, candidates: [], eq=False, repr=False)
+    """Which of the candidates at a path satisfy every check; see `compiler/legal.py`."""
+
+    def __getitem__(self, path: str) -> Fact:
+        leaf = self.leaves.get(path)
+        if leaf is not None:
+            return Fact(path, leaf.value, leaf, self.setting(path))
+        if self.derived.get(path) is not None:
+            return Fact(path, self.derived[path])
+        raise Poisoned(path)
+
+    def get(self, path: str) -> Fact | None:
+        """The fact, or None where the plan has no such part (`checkpoint.every` without a checkpoint)."""
+        if path in self.leaves or path in self.derived:
+            return self[path]
+        above = path
+        while "." in above:
+            above = above.rpartition(".")[0]
+            if above in self.blocks or (above in self.leaves and self.leaves[above].value is None):
+                return None
+        raise Poisoned(path)
+
+    def block(self, path: str) -> Any:
+        """The structured object of a record, component, map or list of components."""
+        if path in self.blocks:
+            return self.blocks[path]
+        leaf = self.leaves.get(path)
+        if leaf is not None and leaf.value is None:
+            return None
+        raise Poisoned(path)
+
+    def setting(self, path: str) -> Setting | None:
+        """What the schema says about the field at a path."""
+        return setting_at(path, self.leaves)
+
+    def place(self, path: str) -> Span | None:
+        """A span for a part of the plan: its own, or that of the first value below it that a file wrote."""
+        below = [path, *(p for p in self.leaves if p.startswith(path + "."))]
+        for candidate in below:
+            leaf = self.leaves.get(candidate)
+            if leaf is not None and leaf.origin.span.file != SCHEMA:
+                return leaf.origin.span
+        return None
+
+    def legal_values(self, path: str, candidates: Iterable[Any]) -> list[Any]:
+        """Of the candidates for the field at `path`, in their order, those with which every check holds."""
+        return self.legal(path, candidates)

@@ -1,0 +1,60 @@
+"""Does everything that is written change something?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from forgeplan.compiler.facts import Fact, Facts
+from forgeplan.compiler.invariants.registry import Finding, lint
+from forgeplan.compiler.wording import plural
+from forgeplan.spec.quantity import SECONDS, STEPS, TOKENS
+
+
+@lint("setting-without-effect", "a written setting has a reader")
+def setting_without_effect(facts: Facts) -> Iterator[Finding]:
+    for fact, others, why in _idle(facts):
+        if fact.written:
+            yield setting_without_effect.at(f"{fact.equation} has no effect: {why}", fact, *others, help=("delete it",))
+
+
+def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
+    """Settings that nothing reads under the resolved plan, with the values that make them idle and the reason."""
+    window, length = facts["model.window"], facts["batch.length"]
+    if window.value is not None and window.value >= length.value:
+        yield window, (length,), f"a sequence of {length.text} is inside the window as a whole"
+    reshard, ranks = facts.get("apply.fsdp.reshard"), facts["mesh.dp_shard"]
+    if reshard is not None and ranks.value == 1 and reshard.value not in ("default", 1):
+        yield reshard, (ranks,), "parameters are not sharded, so that none are gathered"
+    decay, embeddings = facts.get("optimizer.weight_decay"), facts.get("optimizer.decay_embeddings")
+    if decay is not None and embeddings is not None and decay.value == 0 and embeddings.value:
+        yield embeddings, (decay,), "nothing decays"
+    endless = [s for s in facts.block("sources").values() if s.tag == "synthetic" and s.document is None]
+    if facts["batch.pack"].value and len(endless) == len(facts.block("sources")):
+        yield facts["batch.pack"], (), "the sources have no documents to keep apart"
+
+
+@lint("never-fires", "what is to happen again and again happens before the run ends")
+def never_fires(facts: Facts) -> Iterator[Finding]:
+    end = facts.get("budget.steps")
+    wall = facts.get("budget.wall")
+    tokens = facts["batch.tokens"].value
+    evals = [f"eval.{name}.every" for name in facts.block("eval")]
+    for path in ("checkpoint.every", "metrics.every", *evals):
+        fact = facts.get(path)
+        if fact is None or not fact.written:
+            continue
+        amount = fact.value if isinstance(fact.value, int) else fact.value.amount
+        dimension = STEPS if isinstance(fact.value, int) else fact.value.dimension
+        if dimension == SECONDS and wall is not None and wall.value is not None and amount > wall.value:
+            yield never_fires.at(f"{fact.equation} lies beyond the {wall.text} of the run", fact, wall)
+        if dimension not in (STEPS, TOKENS) or end is None or end.value is None:
+            continue
+        first = -(-Fraction(amount) // (tokens if dimension == TOKENS else 1))
+        if first > end.value:
+            yield never_fires.at(
+                f"{fact.equation} would first be at step {int(first):,}, and the run has "
+                f"{plural(end.value, 'step')}; only the end of the run does it",
+                fact,
+                end if end.written else facts.get("budget.tokens"),
+            )

@@ -1,0 +1,61 @@
+"""Are the settings of training within what usually works?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from forgeplan.compiler.facts import Facts
+from forgeplan.compiler.invariants.registry import Finding, lint
+from forgeplan.compiler.wording import bytes_text, plan_text
+from forgeplan.diagnostics.diagnostic import Label
+
+USUAL_RATES = {"adamw": (Fraction(1, 100_000), Fraction(3, 1000))}
+"""Peak learning rates seen in published runs, by optimizer."""
+
+HOUR = 3600
+
+
+@lint("unusual-rate", "the peak learning rate is one that published runs use")
+def unusual_rate(facts: Facts) -> Iterator[Finding]:
+    optimizer, rate = facts["optimizer"], facts["optimizer.lr"]
+    low, high = USUAL_RATES.get(optimizer.value, (0, None))
+    if high is None or low <= rate.value <= high:
+        return
+    yield unusual_rate.at(
+        f"a peak rate of {rate.text} is unusual for {optimizer.value}: published runs use "
+        f"{plan_text(low)} to {plan_text(high)}",
+        rate,
+    )
+
+
+@lint("low-precision-state", "weights and sums over ranks are kept in fp32")
+def low_precision_state(facts: Facts) -> Iterator[Finding]:
+    params, reduce, ranks = facts["precision.params"], facts["precision.reduce"], facts["mesh.data_ranks"]
+    if params.value == "bf16":
+        count = facts["model.params"].value
+        yield low_precision_state.at(
+            "weights stored in bf16 lose updates smaller than about 1/512 of a weight",
+            params,
+            help=(f"precision.params = fp32, for {bytes_text(2 * count)} more of weights over all shards",),
+        )
+    if reduce.value == "bf16" and ranks.value > 1:
+        yield low_precision_state.at(
+            f"gradients of {ranks.value:,} data ranks are summed in bf16, with 8 bits for each sum",
+            reduce,
+            ranks,
+            help=("precision.reduce = fp32",),
+        )
+
+
+@lint("no-checkpoint", "a run of more than an hour saves its state")
+def no_checkpoint(facts: Facts) -> Iterator[Finding]:
+    wall = facts.get("budget.wall")
+    if facts.block("checkpoint") is not None or wall is None or wall.value is None or wall.value <= HOUR:
+        return
+    place = wall.label("may run this long")
+    yield no_checkpoint.at(
+        f"a run of up to {wall.text} has no `checkpoint`, so that a failure loses all of it",
+        Label(place.span, place.text) if place else None,
+        help=("checkpoint = { every = 30min }",),
+    )

@@ -1,0 +1,179 @@
+"""What is an invariant, and what does it yield?
+
+One function a code. It reads facts and yields findings; a fact that was rejected before silences it. Every value that takes
+part is shown: at its place if a text decided it, in a note if not.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from attrs import frozen
+
+from forgeplan.compiler.facts import Fact, Facts, Poisoned
+from forgeplan.compiler.wording import listing, plan_text
+from forgeplan.diagnostics.codes import Code, code
+from forgeplan.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
+
+MODULES = (
+    "model_shape",
+    "attention",
+    "rope",
+    "vocabulary",
+    "mesh",
+    "transforms",
+    "batch",
+    "precision",
+    "mixture",
+    "sources",
+    "evaluation",
+    "schedule",
+    "budget",
+    "outputs",
+    "memory",
+    "lint_data",
+    "lint_optimisation",
+    "lint_effect",
+)
+
+MANY = 8
+"""Of more legal values than this, only the nearest are shown."""
+
+
+@frozen
+class Finding:
+    """A diagnostic, and for each field that alone could mend it, values that satisfy every check."""
+
+    diagnostic: Diagnostic
+    repairs: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def is_error(self) -> bool:
+        return self.diagnostic.severity is Severity.ERROR
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.diagnostic.code, self.diagnostic.message
+
+
+@frozen
+class Legal:
+    """A field and its legal values, as a help line and as repairs."""
+
+    path: str
+    values: tuple[Any, ...]
+    text: str
+
+
+@frozen
+class Invariant:
+    """A registered check. Calling it yields its findings; it is silent where it reads a rejected value."""
+
+    code: Code
+    check: Callable[[Facts], Iterator[Finding]]
+
+    def __call__(self, facts: Facts) -> list[Finding]:
+        try:
+            return list(self.check(facts))
+        except Poisoned:
+            return []
+
+    def at(
+        self,
+        message: str,
+        *places: Fact | Label | None,
+        legal: Iterable[Legal] = (),
+        help: Iterable[str] = (),
+        notes: Iterable[str] = (),
+        fixes: Iterable[Fix] = (),
+    ) -> Finding:
+        """A finding; the first place is the primary one, the others are further values of the relation."""
+        labels, unplaced = [], []
+        for place in places:
+            label = place.label() if isinstance(place, Fact) else place
+            if label is not None:
+                labels.append(label)
+            elif isinstance(place, Fact):
+                unplaced.append(f"{place.equation} ({place.source})")
+        legal = tuple(legal)
+        first, *others = labels or [None]
+        diagnostic = self.code.at(
+            first,
+            message,
+            *others,
+            help=(*(line.text for line in legal if line.text), *help),
+            notes=(*([listing(unplaced)] if unplaced else []), *notes),
+            fixes=fixes,
+        )
+        return Finding(diagnostic, {line.path: line.values for line in legal if line.values})
+
+
+_registry: dict[str, Invariant] = {}
+
+
+def invariant(id: str, rule: str) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:
+    """Register a check of errors under its code."""
+    return _register(code(id, rule))
+
+
+def lint(name: str, rule: str) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:
+    """Register a check of what is legal and most likely unwanted."""
+    return _register(code(name, rule, Severity.WARNING))
+
+
+def declared(known: Code) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:
+    """Register a check for a code that is declared elsewhere, as files decide it too."""
+    return _register(known)
+
+
+def _register(declared: Code) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:
+    def register(check: Callable[[Facts], Iterator[Finding]]) -> Invariant:
+        found = Invariant(declared, check)
+        _registry[declared.id] = found
+        return found
+
+    return register
+
+
+@cache
+def invariants() -> tuple[Invariant, ...]:
+    """All registered checks, by code."""
+    for module in MODULES:
+        importlib.import_module(f"forgeplan.compiler.invariants.{module}")
+    return tuple(found for _, found in sorted(_registry.items()))
+
+
+def legal(facts: Facts, path: str, candidates: Iterable[Any], *, also: str = "") -> Legal:
+    """The legal ones among the candidates: all if they are few, else the nearest to the present value."""
+    values = tuple(facts.legal_values(path, candidates))
+    setting = facts.setting(path)
+    texts = [plan_text(v, setting.type if setting else None) for v in values]
+    if len(values) > MANY:
+        texts = _around(values, texts, facts.leaves[path].value if path in facts.leaves else None)
+    noun = "legal value" if len(values) == 1 else "legal values"
+    text = f"{noun} of {path}: {listing(texts)}{also}" if texts else ""
+    return Legal(path, values, text)
+
+
+def _around(values: tuple[Any, ...], texts: list[str], present: Any) -> list[str]:
+    """The four values nearest to the present one, in their order."""
+    try:
+        nearest = sorted(range(len(values)), key=lambda i: abs(values[i] - present))[:4]
+    except TypeError:
+        nearest = list(range(4))
+    return [texts[i] for i in sorted(nearest)]
+
+
+def divisors(number: int) -> list[int]:
+    """All divisors, in order."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
+
+
+def neighbours(value: int, multiple: int) -> list[int]:
+    """The nearest multiples below and above a value that is none; only positive ones."""
+    below = value // multiple * multiple
+    return [v for v in (below, below + multiple) if v > 0]

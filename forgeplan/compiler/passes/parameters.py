@@ -1,0 +1,37 @@
+"""Which tensors does the model store, and how many numbers are in them?"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from attrs import frozen
+
+from forgeplan.compiler.passes.manager import Results, analysis
+from forgeplan.spec.model.decoder import Parameter
+
+
+@frozen
+class Parameters:
+    """All stored parameters of a model, in the order of its modules; a tied head is no parameter of its own."""
+
+    all: tuple[Parameter, ...]
+    num_total: int
+    num_active: int
+    """Numbers that take part in computing one token; all of them in a dense model."""
+    num_matmul: int
+    """Numbers in matrix products: without the input embedding; a tied head counts."""
+
+
+@lru_cache(maxsize=64)
+def parameters_of(model: Any) -> Parameters:
+    """The parameters of a model component, from its own account of names and shapes."""
+    found = tuple(model.parameters())
+    total = sum(p.numel for p in found)
+    return Parameters(found, total, total, model.num_matmul_parameters())
+
+
+@analysis("parameters")
+def parameters(results: Results) -> Parameters:
+    """Names, shapes and counts of everything that is stored."""
+    return parameters_of(results.facts.block("model"))

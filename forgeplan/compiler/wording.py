@@ -1,0 +1,138 @@
+"""How are numbers, lists and values written in messages and in explain?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Any
+
+from forgeplan.spec import types as t
+from forgeplan.spec.quantity import (
+    BYTES,
+    FLOP_PER_SECOND,
+    NUMBER,
+    SECONDS,
+    SEQUENCES,
+    SHARE,
+    STEPS,
+    TOKENS,
+    Dimension,
+    Quantity,
+)
+
+_BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
+_WORDS = {TOKENS: "token", SEQUENCES: "sequence", STEPS: "step"}
+_SECONDS = ((3600, "h"), (60, "min"), (1, "s"))
+
+
+def count(number: int | Fraction) -> str:
+    """A number for a person: `2,097,152`, `0.85`; a fraction that does not end is written as one."""
+    if isinstance(number, int) or number.denominator == 1:
+        return f"{int(number):,}"
+    return decimal(number)
+
+
+def decimal(number: Fraction) -> str:
+    """The shortest exact decimal of a number if it has one of at most 12 digits, else `p/q`; `3e-4` below 1e-3."""
+    for digits in range(1, 13):
+        if (number * 10**digits).denominator == 1:
+            text = f"{float(number):.{digits}f}"
+            return scientific(number) if 0 < abs(number) < Fraction(1, 1000) else text
+    if 0 < abs(number) < Fraction(1, 1000):
+        return scientific(number)
+    return f"{number.numerator}/{number.denominator}"
+
+
+def scientific(number: Fraction) -> str:
+    mantissa, _, exponent = f"{float(number):.6e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def bytes_text(amount: int | Fraction) -> str:
+    """`24.3 GiB`, `1,536 bytes`: three digits or so, for a person."""
+    for size, unit in _BINARY:
+        if amount >= size:
+            value = Fraction(amount) / size
+            return f"{float(value):,.{2 if value < 10 else 1}f} {unit}B"
+    return f"{count(amount)} byte{'' if amount == 1 else 's'}"
+
+
+def plural(number: int, word: str) -> str:
+    """`1 device`, `4 devices`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def listing(values: Iterable[Any], last: str = ", ") -> str:
+    """`1, 2, 4`."""
+    texts = [str(v) for v in values]
+    return ", ".join(texts[:-1]) + last + texts[-1] if len(texts) > 1 else "".join(texts)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one most likely means."""
+    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def plan_text(value: Any, type_: t.FieldType | None = None) -> str:
+    """A value in the plan language, as one would write it: `57_344 tokens`, `85%`, `[0.9, 0.95]`, `"a.txt"`."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Quantity):
+        return amount(value.amount, value.dimension)
+    if isinstance(value, int | Fraction):
+        return amount(value, _dimension(type_))
+    if isinstance(value, str):
+        return f'"{value}"' if _is_text(type_) else value
+    if isinstance(value, tuple | list):
+        item = type_.item if isinstance(type_, t.ListOf) else None
+        return f"[{', '.join(plan_text(v, item) for v in value)}]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{k} = {plan_text(v)}" for k, v in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    return str(getattr(value, "tag", value))
+
+
+def amount(value: int | Fraction, dimension: Dimension) -> str:
+    """An exact amount with its unit in the plan language."""
+    if dimension == NUMBER:
+        return _number(value)
+    if dimension == SHARE:
+        return f"{_number(Fraction(value) * 100)}%"
+    if dimension in _WORDS:
+        return f"{_number(value)} {_WORDS[dimension]}{'' if value == 1 else 's'}"
+    if dimension == BYTES:
+        return _scaled(value, [(size, f"{unit}B") for size, unit in _BINARY], "B")
+    if dimension == SECONDS:
+        return _scaled(value, list(_SECONDS), "s")
+    if dimension == FLOP_PER_SECOND:
+        return _scaled(value, [(10**15, "PFLOP/s"), (10**12, "TFLOP/s"), (10**9, "GFLOP/s")], "FLOP/s")
+    return f"{_number(value)} {dimension}"
+
+
+def _scaled(value: int | Fraction, units: Sequence[tuple[int, str]], base: str) -> str:
+    for size, unit in units:
+        if value >= size and Fraction(value) % size == 0:
+            return f"{_number(Fraction(value) / size)}{unit}"
+    return f"{_number(value)}{base}"
+
+
+def _number(value: int | Fraction) -> str:
+    if isinstance(value, int) or value.denominator == 1:
+        return f"{int(value):_}" if abs(value) >= 10_000 else str(int(value))
+    return decimal(value)
+
+
+def _dimension(type_: t.FieldType | None) -> Dimension:
+    if isinstance(type_, t.AnyOf):
+        return next((d for a in type_.alternatives if (d := _dimension(a)) != NUMBER), NUMBER)
+    return type_.dimension if isinstance(type_, t.Measure) else NUMBER
+
+
+def _is_text(type_: t.FieldType | None) -> bool:
+    if isinstance(type_, t.AnyOf):
+        return any(_is_text(a) for a in type_.alternatives)
+    return isinstance(type_, t.Text | t.PathText)
