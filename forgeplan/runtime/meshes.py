@@ -26,9 +26,8 @@ class Meshes:
             return cls(mesh, 0, None)
         if not distributed.is_initialized() or distributed.get_world_size() != mesh.world:
             raise InternalError(f"the mesh has {mesh.world} ranks, and no process group of that size exists")
-        shape, names = (mesh.dp_shard,), ("dp_shard",)
-        if mesh.dp_replicate > 1:
-            shape, names = (mesh.dp_replicate, *shape), ("dp_replicate", *names)
+        names = ("dp_shard",) if mesh.dp_replicate == 1 else ("dp_replicate", "dp_shard")
+        shape = tuple(mesh.degrees[name] for name in names)
         return cls(mesh, distributed.get_rank(), init_device_mesh(device.type, shape, mesh_dim_names=names))
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from forgeplan.plan.execution_plan import ExecutionPlan, Estimates, TensorFact
+from forgeplan.plan.execution_plan import Estimates, ExecutionPlan, TensorFact
 from forgeplan.plan.mesh import Mesh
 from forgeplan.plan.operations import Build, Fsdp, Initialise, Materialise, Operation, Recompute
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -123,9 +124,17 @@ def _varlen(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tenso
 
     length = q.shape[1]
     left = -1 if spec.window is None else spec.window - 1
-    flat = (x.flatten(0, 1) for x in (q, k, v))
-    out = varlen_attn(
-        *flat, mask.starts, mask.starts, length, length, window_size=(left, 0), enable_gqa=spec.kv_heads != spec.heads
+    q_flat, k_flat, v_flat = (x.flatten(0, 1) for x in (q, k, v))
+    out: Any = varlen_attn(
+        q_flat,
+        k_flat,
+        v_flat,
+        cast("Tensor", mask.starts),
+        mask.starts,
+        length,
+        length,
+        window_size=(left, 0),
+        enable_gqa=spec.kv_heads != spec.heads,
     )
     return out.view(q.shape)
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.model.module import Constant, Initial, Module, Normal, in_dtype_of
 
 # B batch, S sequence, D model width, V vocabulary with padding
@@ -57,6 +58,8 @@ class Head(Module):
 
     def forward(self, x_BSD: Tensor, tied_VD: Tensor | None = None) -> Tensor:
         weight_VD = tied_VD if self.weight is None else self.weight
+        if weight_VD is None:
+            raise InternalError("a tied head is called without the embedding's table")
         return F.linear(x_BSD, in_dtype_of(x_BSD, weight_VD))[..., : self.vocab]
 
     def initial(self) -> dict[str, Initial]:

@@ -28,7 +28,7 @@ class Rotation(NamedTuple):
 
 
 def rotation(rope: Rope, head_dim: int, positions_BS: Tensor, length: int, dtype: torch.dtype) -> Rotation:
-    """The tables at `positions_BS` for activations of `dtype`; `length` is the whole sequence's, cached part included."""
+    """The tables at `positions_BS` for activations of `dtype`; `length` is the whole sequence's, cached part too."""
     frequencies_P, factor = scaled_frequencies(rope, head_dim, length)
     table_dtype = at_least_fp32_dtype(dtype)
     angles_BSP = positions_BS.to(table_dtype)[..., None] * frequencies_P.to(positions_BS.device, table_dtype)

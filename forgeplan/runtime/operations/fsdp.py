@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.fsdp._fully_shard import _fully_shard as internals
+from torch.distributed.fsdp._fully_shard import _fully_shard
 
 from forgeplan.plan.operations import Fsdp
 from forgeplan.runtime.executor import Bundle
@@ -92,6 +92,9 @@ def _accumulate_in(dtype: torch.dtype, bundle: Bundle) -> None:
     bundle.before_microbatch = announce
     for parameter in bundle.model.parameters():
         parameter.register_post_accumulate_grad_hook(add)
+
+
+internals: Any = _fully_shard
 
 
 @contextmanager

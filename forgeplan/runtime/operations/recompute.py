@@ -23,4 +23,4 @@ def recompute(operation: Recompute, bundle: Bundle) -> None:
         return
     for module in bundle.model.modules():
         if isinstance(module, Module) and module.recompute_unit:
-            module.forward = partial(checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False)  # type: ignore[method-assign]
+            module.forward = partial(checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False)

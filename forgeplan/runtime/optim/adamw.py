@@ -49,16 +49,14 @@ class AdamWOptimizer:
     @torch.no_grad()
     def update(self, rate: float) -> None:
         for group in self.groups:
-            names = [name for name, p in group.parameters.items() if p.grad is not None]
-            if not names:
-                continue
-            states = [self.state[name] for name in names]
-            torch._foreach_add_([state.step for state in states], 1)
             parts = [
-                (local(group.parameters[name]), local(group.parameters[name].grad), state)
-                for name, state in zip(names, states, strict=True)
+                (local(parameter), local(parameter.grad), self.state[name])
+                for name, parameter in group.parameters.items()
+                if parameter.grad is not None
             ]
-            self._update(parts, rate, group.weight_decay)
+            if parts:
+                torch._foreach_add_([state.step for _, _, state in parts], 1)
+                self._update(parts, rate, group.weight_decay)
 
     def _update(self, parts: list[tuple[Tensor, Tensor, Moments]], rate: float, weight_decay: float) -> None:
         fused = [part for part in parts if part[0].numel() and part[2].exp_avg.dtype == part[0].dtype]

@@ -26,7 +26,8 @@ def decay_groups(
     """
     roles = {parameter.name: parameter.role for parameter in planned}
     spared = {"norm", "bias"} | (set() if decay_embeddings else {"embedding"})
-    decayed, kept = {}, {}
+    decayed: dict[str, nn.Parameter] = {}
+    kept: dict[str, nn.Parameter] = {}
     for name, parameter in model.named_parameters():
         if name not in roles:
             raise InternalError(f"{name} is a parameter that the model's description does not know")

@@ -46,8 +46,8 @@ def clear_gradients(model: nn.Module) -> None:
 
 def local(tensor: Tensor) -> Tensor:
     """This rank's part of a tensor, sharing its memory."""
-    tensor = tensor.detach()
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    part = tensor.detach()
+    return part.to_local() if isinstance(part, DTensor) else part
 
 
 def sharded_like(parameter: Tensor, part: Tensor) -> Tensor:

@@ -18,8 +18,13 @@ from forgeplan.spec.quantity import SHARE, TOKENS, Quantity
 from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
-_WARMUP = {"doc": "linear rise to the peak", "default": "0 steps", "within": "[0, )", "change": Change.RESUMABLE}
-_FLOOR = {"doc": "factor at the end", "default": "0%", "within": "[0, 1]", "change": Change.RESUMABLE}
+_WARMUP: dict[str, Any] = {
+    "doc": "linear rise to the peak",
+    "default": "0 steps",
+    "within": "[0, )",
+    "change": Change.RESUMABLE,
+}
+_FLOOR: dict[str, Any] = {"doc": "factor at the end", "default": "0%", "within": "[0, 1]", "change": Change.RESUMABLE}
 
 
 def cosine(p: float) -> float:

@@ -1,0 +1,150 @@
+"""Does every layout train what one process trains?
+
+A step has eight sequences in every row, so rows of one model share a reference. Metric: loss and gradient norm of every step,
+each parameter's gradient at step 1, and (fp64) each parameter after five steps, relative to how far it moved.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import torch
+from attrs import field, frozen
+
+from forgeplan.plan.execution_plan import ExecutionPlan
+from forgeplan.plan.mesh import Mesh
+from forgeplan.spec.schedule.shapes import Constant, Cosine, Linear, Rex, Wsd
+from tests.parity.executed import train_and_report
+from tests.parity.pool import Pools
+from tests.parity.reference import Trained, train_reference
+from tests.runtime.tiny import COSINE, decoder, execution_plan, steps
+
+SEQUENCES = 8
+WITHIN = {"fp64": 1e-9, "fp32": 1e-5}
+
+
+@frozen
+class Row:
+    name: str
+    mesh: Mesh = Mesh()
+    accumulation: int = 1
+    recompute: str | None = None
+    reshard: str | int = "default"
+    packed: bool = False
+    schedule: Any = COSINE
+    dtype: str = "fp64"
+    model: dict[str, Any] = field(factory=dict)
+
+    def plan(self) -> ExecutionPlan:
+        return execution_plan(
+            model=decoder(**self.model),
+            dtype=self.dtype,
+            schedule=self.schedule,
+            mesh=self.mesh,
+            accumulation=self.accumulation,
+            micro=SEQUENCES // self.mesh.data_ranks // self.accumulation,
+            recompute=self.recompute,
+            reshard=self.reshard,
+        )
+
+    def __str__(self) -> str:
+        return self.name.replace(" ", "_")
+
+
+FSDP2, FSDP4 = Mesh(dp_shard=2), Mesh(dp_shard=4)
+HSDP, REPLICAS = Mesh(dp_replicate=2, dp_shard=2), Mesh(dp_replicate=2)
+NORMED = {"qk_norm": True}
+MULTI_QUERY = {"kv_heads": 1, "qk_norm": True, "tie": True}
+RAGGED = {"dim": 10, "heads": 3, "kv_heads": 1, "head_dim": 6, "ffn": 7, "vocab": 5, "bias": True, "norm": "layer"}
+DROPPING = {"dropout": Fraction("0.2")}
+ODD_ONE_OUT = {"mlp": "gelu", "window": 5, "softcap": Fraction(3), "pad_vocab": 32}
+
+LAYOUTS = [
+    Row("one process, one microbatch"),
+    Row("one process, four microbatches", accumulation=4),
+    Row("one process, recompute", recompute="full"),
+    Row("fsdp 2", FSDP2),
+    Row("fsdp 2, four microbatches", FSDP2, accumulation=4),
+    Row("fsdp 2, recompute", FSDP2, recompute="full"),
+    Row("fsdp 4", FSDP4),
+    Row("fsdp 4, two microbatches, recompute", FSDP4, accumulation=2, recompute="full"),
+    Row("hsdp 2x2", HSDP),
+    Row("hsdp 2x2, two microbatches", HSDP, accumulation=2),
+    Row("two replicas", REPLICAS),
+    Row("two replicas, two microbatches", REPLICAS, accumulation=2),
+    Row("fsdp 2, always reshard", FSDP2, reshard="always", accumulation=2),
+    Row("fsdp 2, never reshard", FSDP2, reshard="never", accumulation=2),
+    Row("fsdp 4, reshard over 2", FSDP4, reshard=2, recompute="full"),
+]
+MODELS = [
+    Row("tied, one process", model={"tie": True}, accumulation=2),
+    Row("tied, fsdp 2, recompute", FSDP2, model={"tie": True}, recompute="full"),
+    Row("tied, fsdp 4, two microbatches", FSDP4, model={"tie": True}, accumulation=2),
+    Row("q/k norm, fsdp 2, packed", FSDP2, model=NORMED, packed=True, accumulation=2),
+    Row("q/k norm, hsdp, packed, recompute", HSDP, model=NORMED, packed=True, recompute="full"),
+    Row("one kv head, q/k norm, tied, fsdp 4", FSDP4, model=MULTI_QUERY),
+    Row("uneven shapes, one process", model=RAGGED, accumulation=4),
+    Row("uneven shapes, fsdp 4, two microbatches", FSDP4, model=RAGGED, accumulation=2),
+    Row("dropout, one process, four microbatches", model=DROPPING, accumulation=4),
+    Row("dropout, fsdp 2, recompute", FSDP2, model=DROPPING, recompute="full", accumulation=2),
+    Row("gelu, window, soft cap, padded vocabulary, fsdp 2", FSDP2, model=ODD_ONE_OUT),
+]
+FLOOR = Fraction("0.1")
+SCHEDULES = [
+    Row("linear", FSDP2, schedule=Linear(warmup=steps(0), floor=FLOOR)),
+    Row("rex", FSDP2, schedule=Rex(warmup=steps(2), floor=FLOOR)),
+    Row("wsd", FSDP2, schedule=Wsd(warmup=steps(1), decay=steps(3), shape="sqrt", floor=FLOOR)),
+    Row("constant", FSDP2, schedule=Constant(warmup=steps(3))),
+    Row("no schedule", FSDP2, schedule=None),
+    Row("cosine without warm-up", schedule=Cosine(warmup=steps(0), floor=Fraction(0))),
+]
+SINGLE = [
+    Row("fp32, one process", dtype="fp32", accumulation=4),
+    Row("fp32, fsdp 2", FSDP2, dtype="fp32", recompute="full"),
+    Row("fp32, hsdp 2x2, tied", HSDP, dtype="fp32", model={"tie": True}, accumulation=2),
+]
+
+
+_references: dict[str, Trained] = {}
+
+
+def reference(row: Row) -> Trained:
+    """The reference of a row's model, data and schedule; computed once, with microbatches of two."""
+    key = repr((sorted(row.model.items()), row.packed, row.schedule, row.dtype))
+    if key not in _references:
+        alone = Row(
+            row.name, accumulation=4, packed=row.packed, schedule=row.schedule, dtype=row.dtype, model=row.model
+        )
+        _references[key] = train_reference(alone.plan(), row.packed)
+    return _references[key]
+
+
+@pytest.mark.parametrize("row", LAYOUTS + MODELS + SCHEDULES + SINGLE, ids=str)
+def test_trains_what_one_process_trains(row: Row, pools: Pools) -> None:
+    if row.mesh.world == 1:
+        trained = train_and_report(row.plan(), row.packed)
+    else:
+        trained, *others = pools[row.mesh.world].run("tests.parity.executed:train_and_report", row.plan(), row.packed)
+        for other in others:
+            assert other == (trained.losses, trained.norms, trained.rates), "ranks disagree"
+    check_same(trained, reference(row), row.dtype)
+
+
+def check_same(trained: Trained, wanted: Trained, dtype: str) -> None:
+    within = WITHIN[dtype]
+    assert trained.rates == pytest.approx(wanted.rates, rel=1e-12)
+    assert trained.losses == pytest.approx(wanted.losses, rel=within)
+    assert trained.norms == pytest.approx(wanted.norms, rel=within)
+    assert trained.gradients.keys() == trained.weights.keys() == wanted.weights.keys()
+    for name, gradient in wanted.gradients.items():
+        assert torch.equal(trained.initial[name], wanted.initial[name]), name
+        assert distance(trained.gradients[name], gradient) <= within * gradient.norm(), name
+        if dtype == "fp64":
+            moved = wanted.weights[name] - wanted.initial[name]
+            assert distance(trained.weights[name], wanted.weights[name]) <= within * moved.norm(), name
+
+
+def distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float((a - b).norm())
