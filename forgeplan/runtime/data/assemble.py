@@ -20,8 +20,8 @@ def microbatch(rows: I64, uncounted: NDArray[np.bool_], end_of_document: I64, *,
     in each row; it is read only with `pack`, where the label after it, the first token of another document, is not
     counted.
     """
-    tokens = np.ascontiguousarray(rows[:, :-1])
-    labels = np.ascontiguousarray(rows[:, 1:])
+    tokens = rows[:, :-1].copy()
+    labels = rows[:, 1:].copy()
     labels[uncounted, -1] = NOT_COUNTED
     if not pack:
         return Microbatch(torch.from_numpy(tokens), torch.from_numpy(labels), sample=sample)

@@ -53,8 +53,8 @@ class SyntheticSamples(Samples):
         self._end = None if spec.document is None else _threshold(Fraction(1, spec.document - 1))
 
     def read(self, numbers: I64, out: I64) -> None:
-        places: U64 = numbers.astype(np.uint64)[:, None] * np.uint64(self._width)
-        places += np.arange(self._width, dtype=np.uint64)
+        firsts: U64 = numbers.astype(np.uint64) * np.uint64(self._width)
+        places = np.add.outer(firsts, np.arange(self._width, dtype=np.uint64))
         restarts = _chance(self._noise_key, places, self._noise)
         restarts[:, 0] = True
         ends = None
