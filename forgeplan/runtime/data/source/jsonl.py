@@ -42,9 +42,12 @@ def _texts(path: Path, column: str, setting: Setting) -> Iterator[str]:
 def _text(line: bytes, where: str, column: str, setting: Setting) -> str:
     """The column of one line. Raises Refusal FP0616 if the line has none."""
     try:
-        record = json.loads(as_text(line, where, setting))
-    except (ValueError, RecursionError) as error:
-        raise Refusal(COLUMNS, f"source `{setting.name}`: {where} is not JSON: {error}") from error
+        record = json.loads(as_text(line.rstrip(b"\r\n"), where, setting))
+    except json.JSONDecodeError as error:
+        message = f"source `{setting.name}`: {where} is not JSON: {error.msg} at column {error.colno}"
+        raise Refusal(COLUMNS, message) from error
+    except RecursionError as error:
+        raise Refusal(COLUMNS, f"source `{setting.name}`: {where} is not JSON: it is nested too deeply") from error
     if not isinstance(record, dict):
         raise Refusal(COLUMNS, f"source `{setting.name}`: {where} is not an object but {_kind(record)}")
     if column not in record:

@@ -15,6 +15,7 @@ from tokenizers.decoders import DecodeStream
 
 from forgeplan.diagnostics.data_codes import FILES
 from forgeplan.diagnostics.refusal import Refusal
+from forgeplan.runtime.data.tokenizer.interface import well_formed
 from forgeplan.runtime.registry import register
 from forgeplan.spec.tokenizer.bpe import Bpe
 
@@ -41,7 +42,7 @@ class BpeTokenizer:
         self.end_of_document: int | None = None if end_name is None else library.token_to_id(end_name)
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
+        ids: list[int] = self._library.encode(well_formed(text), add_special_tokens=False).ids
         return ids
 
     def encode_documents(self, texts: Iterable[str]) -> Iterator[NDArray[np.uint32]]:
@@ -55,7 +56,7 @@ class BpeTokenizer:
             yield from self._encode_batch(waiting)
 
     def _encode_batch(self, pieces: list[tuple[int, str]]) -> Iterator[NDArray[np.uint32]]:
-        encodings = self._library.encode_batch_fast([text for _, text in pieces], add_special_tokens=False)
+        encodings = self._library.encode_batch_fast([well_formed(text) for _, text in pieces], add_special_tokens=False)
         of_text: dict[int, list[int]] = {}
         for (number, _), encoding in zip(pieces, encodings, strict=True):
             of_text.setdefault(number, []).extend(encoding.ids)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from forgeplan.runtime.data.tokenizer.interface import well_formed
 from forgeplan.runtime.registry import register
 from forgeplan.spec.tokenizer.byte import Byte
 
@@ -20,11 +21,11 @@ class ByteTokenizer:
     end_of_document: int | None = Byte.end_of_document
 
     def encode(self, text: str) -> list[int]:
-        return list(_bytes(text))
+        return list(well_formed(text).encode("utf-8"))
 
     def encode_documents(self, texts: Iterable[str]) -> Iterator[NDArray[np.uint8]]:
         for text in texts:
-            yield np.frombuffer(_bytes(text), np.uint8)
+            yield np.frombuffer(well_formed(text).encode("utf-8"), np.uint8)
 
     def decode(self, tokens: Sequence[int]) -> str:
         return bytes(token for token in tokens if token < 256).decode("utf-8", "replace")
@@ -47,11 +48,6 @@ class ByteStream:
 
     def end(self) -> str:
         return self._decoder.decode(b"", final=True)
-
-
-def _bytes(text: str) -> bytes:
-    # A lone surrogate (which JSON can write) has no UTF-8; it becomes "?".
-    return text.encode("utf-8", "replace")
 
 
 @register.tokenizer("byte", spec=Byte)

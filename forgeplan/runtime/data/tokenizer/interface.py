@@ -54,3 +54,8 @@ def load_tokenizer(spec: Any, project: Path) -> Tokenizer:
     """The tokenizer of a plan. Raises Refusal if its file is missing or unreadable."""
     tokenizer: Tokenizer = implementation("tokenizer", spec)(spec, project)
     return tokenizer
+
+
+def well_formed(text: str) -> str:
+    """The text with "?" for lone surrogates, which JSON and command lines can hold, and UTF-8 cannot."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
