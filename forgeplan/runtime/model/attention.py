@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from forgeplan.runtime.model.cache import NOTHING, KeyValues
+from forgeplan.runtime.model.cache import KeyValues
 from forgeplan.runtime.model.linear import Linear
 from forgeplan.runtime.model.mask import Mask, compiled_flex
 from forgeplan.runtime.model.module import Module
 from forgeplan.runtime.model.norm import NORMS
-from forgeplan.runtime.model.rope import Rotation, depends_on_length, rotate
+from forgeplan.runtime.model.rope import Rotation, rotate
 from forgeplan.runtime.precision import at_least_fp32
 from forgeplan.spec.model.decoder import Decoder
 
@@ -47,21 +47,16 @@ class Attention(Module):
     def forward(
         self, x_BSD: Tensor, rotation: Rotation, mask: Mask, cached: KeyValues | None = None
     ) -> tuple[Tensor, KeyValues | None]:
-        """Output (B, S, D) and, if `cached` is given, it grown by the new keys and values.
-
-        `rotation` covers the queries; where the cache keeps keys unrotated it covers all keys, queries last.
-        """
+        """Output (B, S, D) and, if `cached` is given, it grown by the new keys and values."""
         heads = (*x_BSD.shape[:2], -1, self.spec.head_dim)
         q, k, v = (w(x_BSD).view(heads) for w in (self.wq, self.wk, self.wv))
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        late = depends_on_length(self.spec.rope)
-        q = rotate(q, Rotation(*(table[:, -q.shape[1] :] for table in rotation)))
-        k = k if late else rotate(k, rotation)
-        k, v = (NOTHING if cached is None else cached).extended(k, v)
-        state = None if cached is None else KeyValues(k, v)
-        k = rotate(k, rotation) if late else k
-        return self.wo(attend(self.spec, q, k, v, mask).flatten(2)), state
+        q, k = rotate(q, rotation), rotate(k, rotation)
+        if cached is not None:
+            k, v = cached.extended(k, v)
+        out = self.wo(attend(self.spec, q, k, v, mask).flatten(2))
+        return out, None if cached is None else KeyValues(k, v)
 
 
 def attend(spec: Decoder, q_BSHd: Tensor, k_BTKd: Tensor, v_BTKd: Tensor, mask: Mask) -> Tensor:

@@ -29,6 +29,8 @@ NOTHING = KeyValues()
 class Cache(NamedTuple):
     """State of a generation: an argument of forward, and a result. `Cache()` is the empty one to start with."""
 
+    total: int = 0
+    """Tokens that the sequence will have, if known: only dynamic NTK scaling, whose angles depend on it, asks."""
     layers: dict[str, KeyValues] = {}  # noqa: RUF012 (never written to)
     positions_BT: Tensor | None = None
     documents_BT: Tensor | None = None

@@ -15,7 +15,7 @@ from forgeplan.runtime.model.mask import Mask, build_mask
 from forgeplan.runtime.model.mlp import MLP
 from forgeplan.runtime.model.module import Module
 from forgeplan.runtime.model.norm import NORMS
-from forgeplan.runtime.model.rope import Rotation, depends_on_length, rotation
+from forgeplan.runtime.model.rope import Rotation, rotation
 from forgeplan.runtime.randomness import Randomness
 from forgeplan.runtime.registry import register
 from forgeplan.spec.model.decoder import Decoder
@@ -105,15 +105,15 @@ class Transformer(Module):
         x_BSD = self.embedding(tokens_BS)
         batch, length = tokens_BS.shape
         mask = build_mask(self.spec, length, past.length, documents_BT, batch, tokens_BS.device)
-        rotated_BS = positions_BT if depends_on_length(self.spec.rope) else positions_BT[:, past.length :]
-        tables = rotation(self.spec.rope, self.spec.head_dim, rotated_BS, positions_BT.shape[1], x_BSD.dtype)
+        total = max(positions_BT.shape[1], past.total)
+        tables = rotation(self.spec.rope, self.spec.head_dim, positions_BT[:, past.length :], total, x_BSD.dtype)
         states = {}
         for number, block in self.layers.items():
             cached = None if cache is None else cache.layers.get(number, NOTHING)
             x_BSD, states[number] = block(x_BSD, tables, mask, randomness, cached)
         tied_VD = self.embedding.weight if self.spec.tie else None
         logits_BSV = self.head(self.norm(x_BSD), tied_VD)
-        return Output(logits_BSV, None if cache is None else Cache(states, positions_BT, documents_BT))
+        return Output(logits_BSV, None if cache is None else Cache(total, states, positions_BT, documents_BT))
 
 
 def _continued(

@@ -42,11 +42,6 @@ def rotate(x_BSHd: Tensor, by: Rotation) -> Tensor:
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x_BSHd.dtype)
 
 
-def depends_on_length(rope: Rope) -> bool:
-    """Whether keys rotated for a shorter sequence are wrong for a longer one: a cache must keep them unrotated."""
-    return isinstance(rope.scaling, Ntk)
-
-
 def scaled_frequencies(rope: Rope, head_dim: int, length: int) -> tuple[Tensor, float]:
     """Angle a position for each pair, as fp64 on the CPU, and the factor on queries and keys."""
     return _scale(rope.scaling, float(rope.theta), head_dim, length)
