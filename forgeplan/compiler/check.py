@@ -19,7 +19,7 @@ from forgeplan.spec.job import Job
 
 
 def check(job: Job) -> list[Diagnostic]:
-    """Every fault of one view of a plan, sorted by place. Values that were rejected before silence the checks on them."""
+    """Every fault of one view of a plan, sorted by place. A value that was rejected before silences its checks."""
     facts = facts_of(job)
     first = {found.code.id: found(facts) for found in invariants()}
     failing = {id for id, findings in first.items() if findings}
@@ -70,7 +70,7 @@ class Probe:
         return self._known[at]
 
     def legal(self, asking: str, path: str, candidates: Iterable[Any]) -> list[Any]:
-        """Candidates that leave no fault of the asking code and bring no new one; faults that do not depend on the path stay."""
+        """Candidates that leave no fault of the asking code and bring no new one; unrelated faults may stay."""
         found = []
         for candidate in candidates:
             remaining = self.remaining(path, candidate)

@@ -67,7 +67,7 @@ def to_mermaid(graph: DiGraph) -> str:
 
 
 def folded(graph: DiGraph) -> DiGraph:
-    """The graph with each run of neighbouring blocks that hold equally many parameters as one node `layers.0 … layers.31`."""
+    """The graph with each run of neighbouring blocks of equal parameters as one node `layers.0…31`."""
     runs: list[list[Module]] = []
     for module in ir.nodes(graph, Module):
         last = runs[-1][-1] if runs else None
@@ -76,7 +76,7 @@ def folded(graph: DiGraph) -> DiGraph:
             runs[-1].append(module)
         else:
             runs.append([module])
-    new_names = {}
+    new_names: dict[str, Module] = {}
     for run in runs:
         if len(run) > 1:
             one = attrs.evolve(run[0], name=f"{run[0].name}…{run[-1].name.rpartition('.')[2]}", repeats=len(run))

@@ -1,7 +1,7 @@
 """What is known about a job, value by value, and who decided it?
 
-Everything that checks read comes from here. A value that was rejected before is no fact: reading it raises `Poisoned`, which
-silences the check that reads it, so that one cause gives one message.
+Everything that checks read comes from here. A value that was rejected before is no fact: reading it raises `Poisoned`,
+which silences the check that reads it, so that one cause gives one message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What is the intermediate representation of a job? A directed graph of modules, data sources, mesh axes, transforms and services.
+"""What is the intermediate representation of a job?
 
-Edges say what a thing contains, feeds, is sharded over, and what it must precede. Node attributes are attrs objects; the
-graph is a networkx.DiGraph, which is imported when the first graph is built, as checking a plan needs none.
+A directed graph of modules, data sources, mesh axes, transforms and services. Edges say what a thing contains, feeds,
+is sharded over, and what it must precede. Node attributes are attrs objects; the graph is a networkx.DiGraph, which is
+imported when the first graph is built, as checking a plan needs none.
 """
 
 from __future__ import annotations

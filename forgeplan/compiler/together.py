@@ -12,7 +12,7 @@ from forgeplan.spec.job import Job
 
 
 def check_together(jobs: Sequence[Job]) -> list[Diagnostic]:
-    """FP0803 for each place that two or more plans or sweep cells write to. A profile is another way to run its plan."""
+    """FP0803 for each place that several plans or sweep cells write to. A profile is another way to run its plan."""
     writers: dict[Path, dict[str, tuple[Job, str]]] = {}
     for job in jobs:
         for path in PATHS:

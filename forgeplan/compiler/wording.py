@@ -121,9 +121,9 @@ def _scaled(value: int | Fraction, units: Sequence[tuple[int, str]], base: str) 
 
 
 def _number(value: int | Fraction) -> str:
-    if isinstance(value, int) or value.denominator == 1:
-        return f"{int(value):_}" if abs(value) >= 10_000 else str(int(value))
-    return decimal(value)
+    if value.denominator != 1:
+        return decimal(Fraction(value))
+    return f"{int(value):_}" if abs(int(value)) >= 10_000 else str(int(value))
 
 
 def _dimension(type_: t.FieldType | None) -> Dimension:

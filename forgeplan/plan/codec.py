@@ -27,7 +27,7 @@ def dumps(plan: ExecutionPlan) -> bytes:
 
 
 def loads(data: bytes) -> ExecutionPlan:
-    """The plan in `data`, unchecked. Raises Malformed where a part is missing or of another shape; see `verify.read`."""
+    """The plan in `data`, unchecked. Raises Malformed where a part is missing or misshapen; see `verify.read`."""
     try:
         document = json.loads(data)
     except ValueError as error:

@@ -50,7 +50,7 @@ class Estimates:
 
 @frozen
 class ExecutionPlan:
-    """The compiled, immutable artefact. Two hashes: `meaning` (what is trained and how) and `file` (integrity of the bytes)."""
+    """The compiled, immutable artefact. Two hashes: `meaning` (what is trained and how) and `file` (the bytes)."""
 
     format_version: int
     name: str

@@ -1,7 +1,7 @@
 """Which two numbers tell plans apart: what is trained, and which bytes say so?
 
-`meaning` covers what is trained and how: the job, the program, the format. Names, output paths, comments, spans, tools and the
-spelling of equal values do not enter it, so it is the same on every machine. `file` covers every byte's worth of the file.
+`meaning` covers what is trained and how: the job, the program, the format. Names, output paths, comments, spans, tools
+and the spelling of equal values do not enter it, so it is the same on every machine. `file` covers the whole file.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def _drop_outputs(record: dict[str, Any], block: type) -> None:
 
 
 def _drop_inner(value: Any, inner: type) -> None:
-    if isinstance(value, dict):
-        if value.get("component", getattr(inner, "tag", None)) == getattr(inner, "tag", None):
-            _drop_outputs(value, inner)
+    tag = getattr(inner, "tag", None)
+    if isinstance(value, dict) and value.get("component", tag) == tag:
+        _drop_outputs(value, inner)
 
 
 def _blocks(type_: t.FieldType) -> list[type]:

@@ -1,7 +1,7 @@
 """How do the values of a plan's fields become JSON, and JSON those values again?
 
-Writing needs the value alone; reading is led by the field types of the schema, so that a count stays an int and a share a
-Fraction.
+Writing needs the value alone; reading is led by the field types of the schema, so that a count stays an int and a
+share a Fraction.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from math import prod
 from attrs import frozen
 
 AXES = ("pp", "dp_replicate", "dp_shard", "cp", "tp")
-"""Outer to inner: neighbours along `tp` are adjacent ranks. `ep` is no axis of its own: it folds into dp_shard·cp·tp."""
+"""Outer to inner: neighbours along `tp` are adjacent ranks. `ep` is no axis: it folds into dp_shard·cp·tp."""
 
 
 @frozen
@@ -73,7 +73,7 @@ class Mesh:
 
 
 def shard_sizes(rows: int, ranks: int) -> list[tuple[int, int]]:
-    """How FSDP2 cuts `rows` (dim 0) over `ranks`: runs of (number of consecutive ranks, rows each), like torch.chunk."""
+    """How FSDP2 cuts `rows` (dim 0) over `ranks`, like torch.chunk: runs of (consecutive ranks, rows each)."""
     chunk = -(-rows // ranks)
     full, rest = divmod(rows, chunk)
     runs = [(full, chunk)] + ([(1, rest)] if rest else [])

@@ -12,7 +12,7 @@ from attrs import frozen
 
 @frozen
 class Operation:
-    """`name` is its word in the plan language; `before` says which operations must follow it, and what silently breaks otherwise."""
+    """`name` is its word in the plan language; `before` says which must follow, and what silently breaks otherwise."""
 
     name: ClassVar[str]
     why: ClassVar[str]
@@ -53,7 +53,7 @@ class Recompute(Operation):
 
 @frozen
 class Fsdp(Operation):
-    """reshard: default | always | never | a number of ranks. Degrees come from the mesh, dtypes from the precision policy."""
+    """reshard: default | always | never | a number of ranks. Degrees come from the mesh, dtypes from `precision`."""
 
     name = "fsdp"
     why = "last of the transforms, so that its gather and reduce surround everything inside a unit; carries the dtypes"

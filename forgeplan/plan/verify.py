@@ -21,7 +21,7 @@ _AGAIN = "compile the plan file again: `forgeplan compile FILE`; an execution pl
 
 
 def read(data: bytes) -> ExecutionPlan:
-    """The plan in `data`. Raises Refusal: FP1001 altered or damaged, FP1002 format version, FP1008 order of the program."""
+    """The plan in `data`. Raises Refusal: FP1001 altered or damaged, FP1002 unknown version, FP1008 out of order."""
     document = _document(data)
     present = to_present(document)
     _check_hashes(document)

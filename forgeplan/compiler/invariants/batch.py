@@ -44,7 +44,7 @@ def whole_microbatches(facts: Facts) -> Iterator[Finding]:
 
 
 def _ranks_that_fit(per_rank: Fraction) -> Iterator[str]:
-    """Numbers of data ranks for which the batch is whole, all else held: divisors of the microbatches of one rank alone."""
+    """Numbers of data ranks that leave the batch whole: divisors of the microbatches that one rank alone would need."""
     if per_rank.denominator == 1 and per_rank >= 1:
         fitting = divisors(int(per_rank))
         shown = fitting if len(fitting) <= MANY else fitting[-4:]

@@ -1,7 +1,7 @@
 """What is an invariant, and what does it yield?
 
-One function a code. It reads facts and yields findings; a fact that was rejected before silences it. Every value that takes
-part is shown: at its place if a text decided it, in a note if not.
+One function a code. It reads facts and yields findings; a fact that was rejected before silences it. Every value that
+takes part is shown: at its place if a text decided it, in a note if not.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Invariant:
         fixes: Iterable[Fix] = (),
     ) -> Finding:
         """A finding; the first place is the primary one, the others are further values of the relation."""
-        labels, unplaced = [], []
+        labels: list[Label] = []
+        unplaced: list[str] = []
         for place in places:
             label = place.label() if isinstance(place, Fact) else place
             if label is not None:
@@ -99,11 +100,10 @@ class Invariant:
             elif isinstance(place, Fact):
                 unplaced.append(f"{place.equation} ({place.source})")
         legal = tuple(legal)
-        first, *others = labels or [None]
         diagnostic = self.code.at(
-            first,
+            labels[0] if labels else None,
             message,
-            *others,
+            *labels[1:],
             help=(*(line.text for line in legal if line.text), *help),
             notes=(*([listing(unplaced)] if unplaced else []), *notes),
             fixes=fixes,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant, legal
+from forgeplan.compiler.passes.horizon import updates_of
 from forgeplan.compiler.wording import plural
 from forgeplan.diagnostics.diagnostic import Label
-from forgeplan.plan.points import steps_of_part
 from forgeplan.spec.quantity import SHARE, STEPS, Quantity
 
 
@@ -19,7 +19,7 @@ def parts_fit_the_run(facts: Facts) -> Iterator[Finding]:
         return
     tokens = facts["batch.tokens"].value
     parts = [fact for name in ("warmup", "decay") if (fact := facts.get(f"schedule.{name}")) is not None]
-    lengths = {fact.path: steps_of_part(fact.value, end.value, tokens) or 0 for fact in parts}
+    lengths = {fact.path: updates_of(fact.value, end.value, tokens) or 0 for fact in parts}
     total = sum(lengths.values())
     if total <= end.value:
         return

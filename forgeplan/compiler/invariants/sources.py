@@ -23,7 +23,7 @@ def raw_files_have_a_dtype(facts: Facts) -> Iterator[Finding]:
         if extension in ("", ".npy") or any(wildcard in extension for wildcard in "*?["):
             continue
         yield raw_files_have_a_dtype.at(
-            f"`{extension}` files have no header that says which integers they hold, and the size of a file does not say it",
+            f"`{extension}` files have no header that says which integers they hold, and its size does not tell",
             facts[f"sources.{name}.path"],
             help=tuple(f"dtype = {dtype}, for a vocabulary of up to {count(size)}" for dtype, size in HOLDS),
         )

@@ -10,7 +10,7 @@ from forgeplan.compiler.passes.parameters import parameters_of
 
 @frozen
 class Flops:
-    """Forward and backward, a token. `full` counts attention without the causal half (PaLM, appendix B), `causal` with it."""
+    """Forward and backward, a token. `full` counts all of attention (PaLM, appendix B), `causal` half of it."""
 
     full: int
     causal: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 from attrs import frozen
 
 from forgeplan.compiler.passes.manager import Results, analysis
-from forgeplan.plan.points import steps_of_part
+from forgeplan.spec.quantity import SHARE, Quantity
+from forgeplan.spec.schedule.shapes import span_in_updates
 
 
 @frozen
@@ -25,6 +26,12 @@ def horizon(results: Results) -> Horizon:
     end = facts.get("budget.steps")
     steps = end.value if end else None
     schedule = facts.block("schedule")
-    parts = [getattr(schedule, name, None) for name in ("warmup", "decay")]
-    warmup, decay = (None if part is None else steps_of_part(part, steps, tokens) for part in parts)
+    warmup, decay = (updates_of(getattr(schedule, name, None), steps, tokens) for name in ("warmup", "decay"))
     return Horizon(steps, warmup, decay)
+
+
+def updates_of(part: Quantity | None, steps: int | None, tokens_per_step: int) -> int | None:
+    """Whole updates of a part of the schedule; None where there is no part, or a share of a run without length."""
+    if part is None or (part.dimension == SHARE and steps is None):
+        return None
+    return span_in_updates(part, steps, tokens_per_step)

@@ -1,15 +1,16 @@
 """Exactly how many bytes of parameters, gradients and optimizer state does each rank hold?
 
-FSDP2 cuts dim 0 of every parameter over the shard axis like torch.chunk, so ranks differ where rows do not divide. A rank
-holds its rows of each parameter in `precision.params`; their gradient in the same dtype, which is what FSDP2 leaves in
-`.grad` after reducing in `precision.reduce`; the moments in `precision.moments`; and one fp32 step count a parameter. The cost of
-this analysis does not depend on the number of ranks.
+FSDP2 cuts dim 0 of every parameter over the shard axis like torch.chunk, so ranks differ where rows do not divide. A
+rank holds its rows of each parameter in `precision.params`; their gradient in the same dtype, which is what FSDP2
+leaves in `.grad` after reducing in `precision.reduce`; the moments in `precision.moments`; and one fp32 step count a
+parameter. The cost of this analysis does not depend on the number of ranks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from attrs import frozen
@@ -81,7 +82,7 @@ def _intervals(parameters: Any, degree: int) -> list[tuple[int, int, int]]:
             change[at] = change.get(at, 0) + (held - before) * width
             at, before = at + ranks, held
     bounds, total, found = sorted(change), 0, []
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         total += change[first]
         found.append((first, last, total))
     return found

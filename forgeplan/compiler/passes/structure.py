@@ -26,7 +26,7 @@ def structure(results: Results) -> DiGraph:
 
 
 def place_transforms(graph: DiGraph, program: Sequence[Operation]) -> DiGraph:
-    """The graph with a node for each operation and an edge for each pair whose order matters, redundant ones left out."""
+    """The graph with a node for each operation, and an edge for each pair whose order matters and no other implies."""
     import networkx
 
     placed = graph.copy()

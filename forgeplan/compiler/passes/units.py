@@ -1,7 +1,7 @@
 """Which parameters are gathered together?
 
-One FSDP unit each for the embedding, every block, and final norm with head. A tied embedding is the head too, so the two
-share a unit with the final norm.
+One FSDP unit each for the embedding, every block, and final norm with head. A tied embedding is the head too, so that
+it shares a unit with the final norm.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _unit_name(parameter: str, tied: bool) -> str:
     if module.startswith("layers."):
         return module
     if tied:
-        return "embedding, norm, head"
-    return "embedding" if module == "embedding" else "norm, head"
+        return "embedding + norm + head"
+    return "embedding" if module == "embedding" else "norm + head"
 
 
 @analysis("units")

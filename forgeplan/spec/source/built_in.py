@@ -30,6 +30,7 @@ class Synthetic:
     """
 
     needs_tokenizer: ClassVar[bool] = False
+    endless: ClassVar[bool] = True
     states: int = setting(t.COUNT, "different tokens", default="16", within="[2, )")
     noise: Fraction = setting(t.PORTION, "probability of a uniform draw", default="0%", within="[0, 1]")
     document: int | None = setting(

@@ -1,0 +1,73 @@
+"""What is a value, what may it be, and which layers set it?"""
+
+from __future__ import annotations
+
+from forgeplan.compiler.derived import derived_values
+from forgeplan.compiler.explain.page import table, wrapped
+from forgeplan.compiler.schema import setting_at
+from forgeplan.compiler.wording import listing, nearest, plan_text
+from forgeplan.diagnostics.refusal import UsageError
+from forgeplan.diagnostics.source import Sources
+from forgeplan.spec.job import Job
+from forgeplan.spec.provenance import Leaf
+from forgeplan.spec.setting import DERIVED, Setting
+
+
+def explain_path(job: Job, path: str, sources: Sources, width: int = 80) -> str:
+    """Value, type, range, default, doc, and every layer that set it, strongest first. Raises UsageError."""
+    if path in job.leaves:
+        lines = _written(job.leaves[path], path, setting_at(path, job.leaves), sources, width)
+    elif path in derived_values():
+        lines = _derived(job, path, width)
+    else:
+        raise UsageError(_unknown(job, path))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _written(leaf: Leaf, path: str, setting: Setting | None, sources: Sources, width: int) -> list[str]:
+    value = plan_text(leaf.value, setting.type if setting else None)
+    about = [] if setting is None else ["  " + line for line in wrapped(_about(setting), width - 2)]
+    rows = []
+    for i, origin in enumerate(leaf.origins):
+        place = sources.place(origin.span) if sources.get(origin.span.file) else ""
+        rows.append(("→" if i == 0 else " ", origin.layer, " ".join(origin.text.split()), place))
+    note = "  → is in force; each line below it was overridden by the ones above" if len(rows) > 1 else ""
+    return [
+        f"{path} = {value}",
+        *about,
+        "",
+        *("  " + row for row in table(rows, "llll")),
+        *(["", note] if note else []),
+    ]
+
+
+def _about(setting: Setting) -> str:
+    facts = [setting.doc, setting.type.describe()]
+    if setting.within is not None:
+        facts.append(
+            f"in {setting.within.describe()}" if setting.within.high is not None else setting.within.describe()
+        )
+    if setting.required:
+        facts.append("required")
+    elif setting.default is DERIVED:
+        facts.append("computed if not written")
+    else:
+        facts.append(f"default {setting.default}")
+    return "; ".join([*facts, f"changing it: {setting.change.value}"])
+
+
+def _derived(job: Job, path: str, width: int) -> list[str]:
+    found = derived_values()[path]
+    value = job.derived.get(path)
+    text = "not known, as a fact it needs is not stated" if value is None else plan_text(value, found.type)
+    about = f"{found.doc}; computed from {listing(found.reads)}; cannot be assigned"
+    return [f"{path} = {text}", *("  " + line for line in wrapped(about, width - 2))]
+
+
+def _unknown(job: Job, path: str) -> str:
+    known = [*job.leaves, *derived_values()]
+    below = sorted(p for p in known if p.startswith(path + "."))
+    if below:
+        return f"`{path}` is a record; its values are {listing(below)}"
+    meant = nearest(path, known)
+    return f"the plan has no `{path}`" + (f"; did you mean `{meant}`?" if meant else "")
