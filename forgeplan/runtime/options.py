@@ -12,12 +12,14 @@ class RunOptions:
     """Command-line options of `forgeplan run`; none of them changes what is trained.
 
     `resume` overrides the plan's `checkpoint.resume`: "auto", "none" or a step. `take_over` accepts a lock that another
-    machine left. `dry_run` says what would happen and trains nothing.
+    machine left. `dry_run` says what would happen and trains nothing. `project` is the folder that relative paths of the
+    plan start from.
     """
 
     resume: str | int | None = None
     take_over: bool = False
     dry_run: bool = False
+    project: str = "."
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import frozen
 from torch import distributed
 
+from forgeplan.diagnostics.codes import registered
+from forgeplan.diagnostics.refusal import Refusal
+
+T = TypeVar("T")
+
 
 @frozen
 class Ranks:
-    """This process among the processes of the run. Every method is collective; values travel as JSON."""
+    """This process among the processes of the run.
+
+    Every method is collective, and values travel as JSON. A Refusal or an OSError that one rank meets is raised on all
+    (the second as SharedError), so that none waits for another that has left.
+    """
 
     rank: int = 0
     world: int = 1
@@ -22,23 +31,30 @@ class Ranks:
         return self.rank == 0
 
     def from_first(self, decide: Callable[[], Any]) -> Any:
-        """What `decide` returns on rank 0, on every rank. An OSError there is raised on every rank, as SharedError."""
-        answer = [""]
-        if self.is_first:
-            answer = [_guarded(decide)]
+        """What `decide` returns on rank 0, on every rank."""
+        answer = [_guarded(decide) if self.is_first else ""]
         if self.world > 1:
             distributed.broadcast_object_list(answer, src=0)
-        return _opened([json.loads(answer[0])])[0]
+        return _opened(answer)[0]
 
     def from_all(self, work: Callable[[], Any]) -> list[Any]:
-        """What `work` returns on each rank, in rank order, on every rank. An OSError on any is a SharedError on all."""
-        answers = [""] * self.world
+        """What `work` returns on each rank, in rank order, on every rank."""
         mine = _guarded(work)
-        if self.world > 1:
-            distributed.all_gather_object(answers, mine)
-        else:
-            answers = [mine]
-        return _opened([json.loads(a) for a in answers])
+        if self.world == 1:
+            return _opened([mine])
+        answers = [""] * self.world
+        distributed.all_gather_object(answers, mine)
+        return _opened(answers)
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What `work` returns here, once it has succeeded on every rank; it may return anything."""
+        found: list[T] = []
+        self.from_all(lambda: found.append(work()))
+        return found[0]
+
+    def any(self, here: bool) -> bool:
+        """Whether it is so on any rank."""
+        return here if self.world == 1 else any(self.from_all(lambda: here))
 
     def wait(self) -> None:
         """Until every rank is here."""
@@ -46,7 +62,7 @@ class Ranks:
 
 
 class SharedError(OSError):
-    """The file system refused something to one rank; raised on all, so that none waits for another."""
+    """The file system refused something to one rank; raised on all."""
 
 
 def _guarded(work: Callable[[], Any]) -> str:
@@ -55,10 +71,16 @@ def _guarded(work: Callable[[], Any]) -> str:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return json.dumps({"error": f"{where}{error.strerror or error}"})
+    except Refusal as refusal:
+        return json.dumps({"refusal": [refusal.code.id, refusal.message, refusal.help]})
 
 
-def _opened(answers: list[dict[str, Any]]) -> list[Any]:
+def _opened(texts: list[str]) -> list[Any]:
+    answers = [json.loads(text) for text in texts]
     for answer in answers:
+        if "refusal" in answer:
+            code, message, help = answer["refusal"]
+            raise Refusal(registered()[code], message, help)
         if "error" in answer:
             raise SharedError(answer["error"])
     return [answer["value"] for answer in answers]

@@ -5,6 +5,7 @@ checkpoints/
   step-300/
     tensors/              what torch's distributed checkpoint wrote: `.metadata` and one `.distcp` file a rank
     state.json            counters
+    data.json             what the data was when it was trained on
     plan.json             the execution plan it was trained with
     complete.json         written last: sizes and checksums of all of the above
   step-400.partial/       a save in progress, or one that died
@@ -21,6 +22,7 @@ from forgeplan.runtime.files import read_json_object
 
 MARKER = "complete.json"
 STATE = "state.json"
+DATA = "data.json"
 PLAN = "plan.json"
 TENSORS = "tensors"
 LATEST = "latest"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from attrs import fields
 from torch import Tensor
@@ -66,6 +67,14 @@ def load_state(path: Path) -> TrainState:
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or value < 0:
             raise _state_refused(path, f"{name} is {value!r}")
     return TrainState(**found)
+
+
+def load_data_record(path: Path) -> dict[str, Any]:
+    """What the data was when the checkpoint was written."""
+    found = read_json_object(path / layout.DATA)
+    if found is None:
+        raise Refusal(STATE_MISSING, f"{path / layout.DATA} is missing, or no JSON object")
+    return found
 
 
 def load_plan(path: Path) -> bytes:

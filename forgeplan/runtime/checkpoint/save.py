@@ -39,6 +39,8 @@ class Saver:
 
     folder: Path
     plan: bytes
+    data: Mapping[str, Any]
+    """What the data is, as JSON values; a resumed run compares it."""
     keep: int | None
     ranks: Ranks
 
@@ -75,7 +77,7 @@ class Saver:
         return [FileFact(**fact) for facts in self.ranks.from_all(lambda: mine) for fact in facts]
 
     def _commit(self, partial: Path, tensor_facts: list[FileFact], state: TrainState) -> None:
-        small = {layout.STATE: json_bytes(asdict(state)), layout.PLAN: self.plan}
+        small = {layout.STATE: json_bytes(asdict(state)), layout.DATA: json_bytes(self.data), layout.PLAN: self.plan}
         for name, data in small.items():
             write_durably(partial / name, data)
         facts = [FileFact(f"{layout.TENSORS}/{f.path}", f.size_bytes, f.crc32) for f in tensor_facts]

@@ -28,7 +28,7 @@ def tensors(seed: int = 0) -> dict[str, torch.Tensor]:
 
 
 def save(folder: Path, step: int, keep: int | None = None, seed: int | None = None) -> Path:
-    saver = Saver(folder, b'{"the": "plan"}\n', keep, ALONE)
+    saver = Saver(folder, b'{"the": "plan"}\n', {"seed": 1}, keep, ALONE)
     return saver.save(
         tensors(step if seed is None else seed), TrainState(step=step, samples=8 * step, wall_seconds=0.5)
     )

@@ -1,0 +1,45 @@
+"""Who starts the ranks of one machine, and keeps quiet about it?
+
+This is torchrun (torch.distributed.run) with its own report silenced: the launching process shows what the ranks had
+to say. It runs in a session of its own, so that a Ctrl-C reaches the ranks once, through the launching process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from forgeplan.runtime.launch_folder import LaunchFolder
+
+
+def main(folder: Path, arguments: list[str]) -> int:
+    """Run torchrun with these arguments; 0 if every rank ended with 0, 1 otherwise."""
+    threading.Thread(target=_follow_parent, args=(LaunchFolder(folder),), daemon=True).start()
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import parse_args, run
+
+    logging.getLogger("torch").setLevel(logging.CRITICAL)
+    try:
+        run(parse_args(arguments))
+    except ChildFailedError:
+        return 1
+    return 0
+
+
+def _follow_parent(folder: LaunchFolder) -> None:
+    """Ask the ranks to save and stop when the launching process is gone: its end closes the pipe at standard input."""
+    while os.read(0, 1 << 12):
+        pass
+    for pid in folder.pids().values():
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except ProcessLookupError:
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

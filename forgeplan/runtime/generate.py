@@ -1,0 +1,262 @@
+"""What does a trained model write?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import torch
+from attrs import define, evolve, field, frozen
+from torch import Tensor
+
+from forgeplan.diagnostics.refusal import Refusal, UsageError
+from forgeplan.diagnostics.refusals import CHECKSUM, GENERATION, STEP_MISSING
+from forgeplan.plan.execution_plan import ExecutionPlan
+from forgeplan.plan.mesh import Mesh
+from forgeplan.plan.operations import Fsdp
+from forgeplan.plan.verify import read
+from forgeplan.runtime.checkpoint import layout
+from forgeplan.runtime.checkpoint.checksum import first_damage
+from forgeplan.runtime.checkpoint.choose import choose
+from forgeplan.runtime.checkpoint.load import load_plan, load_tensors
+from forgeplan.runtime.data.tokenizer.interface import TextStream, Tokenizer, load_tokenizer
+from forgeplan.runtime.executor import build
+from forgeplan.runtime.model.cache import Cache
+from forgeplan.runtime.ranks import Ranks
+from forgeplan.runtime.sampling import Sampling, next_token
+
+# B batch, S prompt length with padding, V vocabulary
+
+_LARGEST_SAMPLED_PARAMETERS = 1_000_000_000
+
+
+@frozen
+class Request:
+    """What to write. An answer ends before the first of the `stop` texts, or where the model ends the document."""
+
+    new_tokens: int = 128
+    sampling: Sampling = field(factory=Sampling)
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+
+
+@define
+class _Text:
+    """An answer as it grows: whole characters only, cut before the first stop text."""
+
+    tokenizer: Tokenizer
+    stop: tuple[str, ...]
+    text: str = ""
+    _stopped: bool = False
+    _taken: int = 0
+    _stream: TextStream = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._stream = self.tokenizer.stream()
+
+    def has_ended(self) -> bool:
+        return self._stopped
+
+    def add(self, token: int) -> None:
+        self._grow(self._stream.add(token))
+
+    def finish(self) -> None:
+        self._grow(self._stream.end())
+        self._stopped = True
+
+    def take(self) -> str:
+        """What is certain and was not taken yet: the end may be the beginning of a stop text."""
+        held = 0 if self._stopped else max((_overlap(self.text, stop) for stop in self.stop), default=0)
+        found = self.text[self._taken : len(self.text) - held]
+        self._taken += len(found)
+        return found
+
+    def _grow(self, more: str) -> None:
+        if self._stopped:
+            return
+        self.text += more
+        places = [self.text.find(stop) for stop in self.stop if stop and stop in self.text]
+        if places:
+            self.text, self._stopped = self.text[: min(places)], True
+
+
+def _overlap(text: str, stop: str) -> int:
+    """Length of the longest end of `text` that `stop` begins with."""
+    return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if stop.startswith(text[-n:])), 0)
+
+
+@define
+class Writer:
+    """A model in one process, whatever layout it was trained and saved in."""
+
+    plan: ExecutionPlan
+    step: int
+    model: torch.nn.Module
+    tokenizer: Tokenizer | None
+    device: torch.device
+
+    @classmethod
+    def load(cls, path: Path, project: Path, device: torch.device | None = None) -> Writer:
+        """From a checkpoint (`step-300`), or the newest good one of a run directory or its `checkpoints/`.
+
+        `project` is the folder that the plan's relative paths start from. Raises Refusal FP1012–FP1015 for what cannot
+        be loaded.
+        """
+        checkpoint = find_checkpoint(path)
+        device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        plan = _for_one_process(read(load_plan(checkpoint.path)), device)
+        bundle = build(plan, device)
+        weights = {f"model.{name}": p.detach() for name, p in bundle.model.named_parameters()}
+        load_tensors(checkpoint.path, weights, alone=True, part="model.")
+        spec = plan.job.tokenizer
+        tokenizer = load_tokenizer(spec, project) if spec is not None else None
+        return cls(plan, checkpoint.step, bundle.model.eval(), tokenizer, device)
+
+    def write(self, prompts: Sequence[str], request: Request) -> list[str]:
+        """The answer to each prompt, without the prompt. Prompts of different lengths do not influence one another."""
+        answers = [_Text(self._tokenizer(), request.stop) for _ in prompts]
+        encoded = [self._encoded(p) for p in prompts]
+        for tokens in self.tokens(encoded, request, [answer.has_ended for answer in answers]):
+            for answer, token in zip(answers, tokens, strict=True):
+                if token is not None:
+                    answer.add(token)
+        for answer in answers:
+            answer.finish()
+        return [answer.text for answer in answers]
+
+    def stream(self, prompt: str, request: Request) -> Iterator[str]:
+        """The answer to a prompt in pieces, as they are certain: a beginning of a stop text is held back."""
+        answer = _Text(self._tokenizer(), request.stop)
+        for (token,) in self.tokens([self._encoded(prompt)], request, [answer.has_ended]):
+            if token is not None:
+                answer.add(token)
+                yield answer.take()
+        answer.finish()
+        yield answer.take()
+
+    def tokens(
+        self, prompts: Sequence[Sequence[int]], request: Request, ended: Sequence[Callable[[], bool]] = ()
+    ) -> Iterator[list[int | None]]:
+        """The next id of every prompt, step by step; None for those that have ended: by the id that ends a
+        document, or because the caller says so (`ended`, one for each prompt).
+
+        Raises Refusal FP1020 if a prompt and its answer do not fit into the model's context.
+        """
+        self._check_length(prompts, request.new_tokens)
+        end = self.tokenizer.end_of_document if self.tokenizer is not None else None
+        rows = [torch.tensor(p, dtype=torch.int64) for p in prompts]
+        randoms = [torch.Generator().manual_seed(_seed_of(request.seed, row)) for row in range(len(rows))]
+        open_rows = [True] * len(rows)
+        tokens_BS, positions_BS, documents_BS = left_padded(rows)
+        cache = Cache()
+        for _ in range(request.new_tokens):
+            logits_BV, cache = self._forward(tokens_BS, positions_BS, documents_BS, cache)
+            found: list[int | None] = []
+            for row, logits_V in enumerate(logits_BV):
+                token = next_token(logits_V, rows[row], request.sampling, randoms[row])
+                open_rows[row] = open_rows[row] and token != end
+                found.append(token if open_rows[row] else None)
+                rows[row] = torch.cat([rows[row], torch.tensor([token])])
+            yield found
+            open_rows = [is_open and not (ended and ended[row]()) for row, is_open in enumerate(open_rows)]
+            if not any(open_rows):
+                return
+            tokens_BS = torch.stack([row[-1:] for row in rows])
+            positions_BS, documents_BS = positions_BS[:, -1:] + 1, None
+
+    @torch.no_grad()
+    def _forward(
+        self, tokens_BS: Tensor, positions_BS: Tensor, documents_BS: Tensor | None, cache: Cache
+    ) -> tuple[Tensor, Cache]:
+        """Logits of the token after the last one of each row, on the CPU."""
+        documents_BS = documents_BS.to(self.device) if documents_BS is not None else None
+        output = self.model(tokens_BS.to(self.device), positions_BS.to(self.device), documents_BS, cache=cache)
+        return output.logits_BSV[:, -1].float().cpu(), output.cache
+
+    def _check_length(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> None:
+        context = self.plan.job.model.context
+        if not prompts or any(not prompt for prompt in prompts):
+            raise UsageError("a prompt has no tokens: there is nothing to go on from")
+        longest = max(map(len, prompts))
+        if longest + new_tokens > context:
+            room = context - longest
+            raise Refusal(
+                GENERATION,
+                f"a prompt of {longest:,} tokens and {new_tokens:,} new ones make {longest + new_tokens:,};"
+                f" the model's context is {context:,}",
+                f"at most {room:,} new tokens fit" if room > 0 else f"shorten the prompt to {context - 1:,} tokens",
+            )
+
+    def _tokenizer(self) -> Tokenizer:
+        if self.tokenizer is None:
+            raise Refusal(GENERATION, "the plan has no tokenizer, so there is no text to generate")
+        return self.tokenizer
+
+    def _encoded(self, prompt: str) -> list[int]:
+        """An empty prompt is the beginning of a document, where the tokenizer has an id for that."""
+        tokenizer = self._tokenizer()
+        end = tokenizer.end_of_document
+        return tokenizer.encode(prompt) if prompt or end is None else [end]
+
+
+def left_padded(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Ids, positions and documents (B, S) of rows of different lengths, aligned at their ends.
+
+    Positions start at 0 with the first real id of each row; padding is document −1, which nothing attends to.
+    """
+    length = max(len(row) for row in rows)
+    at_S = torch.arange(length)
+    starts_B1 = torch.tensor([length - len(row) for row in rows])[:, None]
+    tokens_BS = torch.stack([torch.nn.functional.pad(row, (length - len(row), 0)) for row in rows])
+    positions_BS = (at_S - starts_B1).clamp(min=0)
+    if not starts_B1.any():
+        return tokens_BS, positions_BS, None
+    return tokens_BS, positions_BS, torch.where(at_S < starts_B1, -1, 0)
+
+
+def find_checkpoint(path: Path) -> layout.Checkpoint:
+    """The checkpoint a path means, with its checksums verified. Raises Refusal FP1012 or FP1013."""
+    alone = Ranks()
+    named = layout.read_marker(path)
+    if named is not None:
+        damage = first_damage(path, named.files)
+        if damage is not None:
+            raise Refusal(CHECKSUM, f"{path} is damaged: {damage}", "name another step of the run")
+        return named
+    for folder in (path / "checkpoints", path):
+        chosen = choose(folder, "auto", alone).path if layout.list_steps(folder) else None
+        found = layout.read_marker(chosen) if chosen is not None else None
+        if found is not None:
+            return found
+    raise Refusal(
+        STEP_MISSING,
+        f"{path} is no checkpoint and has none" if path.exists() else f"{path} does not exist",
+        "name a run directory (`runs/…`), or a checkpoint in it (`runs/…/checkpoints/step-…`)",
+    )
+
+
+def sample_of(checkpoint: Path, project: Path, new_tokens: int = 256) -> str | None:
+    """What a saved model writes from nothing; None where it has no text, or is too large for one process at leisure."""
+    plan = read(load_plan(checkpoint))
+    if plan.job.tokenizer is None or plan.estimates.num_parameters > _LARGEST_SAMPLED_PARAMETERS:
+        return None
+    writer = Writer.load(checkpoint, project, torch.device("cpu"))
+    prompt = "" if writer.tokenizer is not None and writer.tokenizer.end_of_document is not None else "\n"
+    request = Request(min(new_tokens, plan.job.model.context - 1), Sampling(temperature=0.8, top_p=0.95))
+    return writer.write([prompt], request)[0]
+
+
+def _for_one_process(plan: ExecutionPlan, device: torch.device) -> ExecutionPlan:
+    """The same model on a mesh of one rank. What was trained in bf16 is computed in fp32 on a CPU, which is faster."""
+    program = tuple(
+        evolve(op, compute="fp32") if isinstance(op, Fsdp) and device.type == "cpu" and op.compute == "bf16" else op
+        for op in plan.program
+    )
+    return evolve(plan, mesh=Mesh(), program=program)
+
+
+def _seed_of(seed: int, row: int) -> int:
+    """A seed for each prompt, so that its answer does not depend on the others in the batch."""
+    digest = blake2b(f"{seed} {row}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

@@ -1,0 +1,201 @@
+"""What happens between the start of a run and its end, once all ranks are together and its directory is held?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+from attrs import define, field
+
+from forgeplan.plan.execution_plan import ExecutionPlan
+from forgeplan.runtime import manifest
+from forgeplan.runtime.checkpoint.choose import Decision, choose
+from forgeplan.runtime.checkpoint.load import load_data_record, load_state, load_tensors
+from forgeplan.runtime.checkpoint.save import Saver
+from forgeplan.runtime.data.eval_data import EvalData
+from forgeplan.runtime.data.train_data import TrainData
+from forgeplan.runtime.dry_run import resume_of
+from forgeplan.runtime.executor import Bundle, build, named_tensors
+from forgeplan.runtime.files import json_bytes, replace
+from forgeplan.runtime.metrics.display import duration
+from forgeplan.runtime.metrics.reporter import Reporter
+from forgeplan.runtime.optim.optimizer import Optimizer, build_optimizer
+from forgeplan.runtime.options import ExitCode, RunOptions
+from forgeplan.runtime.plan_changes import changes_since
+from forgeplan.runtime.ranks import Ranks
+from forgeplan.runtime.run_directory import RunDirectory
+from forgeplan.runtime.services import RunServices, entropies
+from forgeplan.runtime.signals import Signals
+from forgeplan.runtime.state import TrainState
+from forgeplan.runtime.train import Outcome, train
+
+
+@define
+class Session:
+    """One stretch of a run, on one rank. What is printed is printed by rank 0."""
+
+    plan: ExecutionPlan
+    plan_bytes: bytes
+    options: RunOptions
+    directory: RunDirectory
+    ranks: Ranks
+    device: torch.device
+    signals: Signals
+    state: TrainState = field(factory=TrainState, init=False)
+    _checkpoint: Path | None = field(default=None, init=False)
+
+    def run(self) -> int:
+        """Train to the end of the budget or to a signal, and return the exit code. Collective."""
+        decision = choose(self.directory.checkpoints, resume_of(self.plan, self.options), self.ranks)
+        self._say(*self._header(), *decision.notes, decision.reason)
+        if self._is_complete(decision):
+            self._checkpoint = decision.path
+            self._say(f"nothing to do: all {self.plan.steps:,} steps are made", *self._paths())
+            return ExitCode.FINE
+        self._announce_signals()
+        self.ranks.together(lambda: self._prepare(decision))
+        bundle = build(self.plan, self.device)
+        optimizer = build_optimizer(bundle)
+        data = self._open_data(bundle)
+        try:
+            self._resume(decision, bundle, optimizer, data)
+            return self._train(bundle, optimizer, data)
+        finally:
+            data.close()
+
+    def show_sample(self, exit_code: int) -> None:
+        """At the end of a text plan: what the saved model writes. On rank 0, from the checkpoint, after the run."""
+        from forgeplan.runtime.generate import sample_of
+
+        if exit_code != ExitCode.FINE or not self.ranks.is_first or self._checkpoint is None:
+            return
+        text = sample_of(self._checkpoint, Path(self.options.project))
+        if text is not None:
+            self._say("", "sample (temperature 0.8, top-p 0.95, seed 0):", text)
+
+    def _train(self, bundle: Bundle, optimizer: Optimizer, data: TrainData) -> int:
+        evals = self._open_evals(bundle)
+        saver = self._saver(data)
+        reporter = None
+        if self.ranks.is_first:
+            reporter = Reporter.open(self.plan, self.directory, self.state, self.device, entropies(evals))
+        services = RunServices(
+            self.plan, bundle, optimizer, self.ranks, self.signals, evals, saver, reporter, self._checkpoint
+        )
+        services.saved_step = self.state.step if self._checkpoint is not None else None
+        outcome = Outcome.STOPPED
+        try:
+            if not self.ranks.any(self.signals.stop_requested):
+                outcome = train(self.plan, bundle, optimizer, data, self.state, services)
+                if outcome is not Outcome.STOPPED and not services.evaluate_all(self.state.step):
+                    outcome = Outcome.STOPPED
+            if self.state.step > 0:
+                services.save(self.state)
+        finally:
+            self._checkpoint = services.saved
+            if reporter is not None:
+                reporter.close()
+        return self._conclude(outcome, services)
+
+    def _conclude(self, outcome: Outcome, services: RunServices) -> int:
+        exit_code = ExitCode.STOPPED if outcome is Outcome.STOPPED else ExitCode.FINE
+        self.ranks.together(lambda: self._record_end(outcome, exit_code))
+        total = f" of {self.plan.steps:,}" if self.plan.steps is not None else ""
+        self._say(
+            f"{outcome.value} after step {self.state.step:,}{total}, {duration(self.state.wall_seconds)} of training",
+            *(f"{r.name}: loss {r.loss:.4f} nats" for r in services.last_losses.values()),
+            *self._paths(),
+        )
+        if exit_code == ExitCode.STOPPED:
+            self._say("run the same command again to go on")
+        return exit_code
+
+    def _record_end(self, outcome: Outcome, exit_code: int) -> None:
+        if not self.ranks.is_first:
+            return
+        manifest.end(self.directory, outcome.value, self.state.step, exit_code)
+        if outcome is Outcome.STOPPED:
+            content = {
+                "reason": "signal",
+                "signal": self.signals.first or None,
+                "step": self.state.step,
+                "checkpoint": str(self._checkpoint) if self._checkpoint is not None else None,
+                "requeue": True,
+                "exit_code": exit_code,
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+            replace(self.directory.stopped, json_bytes(content))
+
+    def _is_complete(self, decision: Decision) -> bool:
+        """Whether the last step is saved, and the run was not stopped in its last evaluation."""
+        if decision.step is None or self.plan.steps is None or decision.step < self.plan.steps:
+            return False
+        stopped: bool = self.ranks.from_first(self.directory.stopped.exists)
+        return not stopped
+
+    def _prepare(self, decision: Decision) -> None:
+        """What rank 0 writes before training."""
+        if not self.ranks.is_first:
+            return
+        replace(self.directory.plan, self.plan_bytes)
+        self.directory.stopped.unlink(missing_ok=True)
+        manifest.begin(self.directory, self.plan, decision.reason, self.ranks.world)
+
+    def _open_data(self, bundle: Bundle) -> TrainData:
+        data_rank, project = bundle.meshes.data_rank, Path(self.options.project)
+        data = TrainData(self.plan, data_rank=data_rank, project=project, barrier=self.ranks.wait)
+        self._say(data.describe())
+        return data
+
+    def _open_evals(self, bundle: Bundle) -> Mapping[str, EvalData]:
+        data_rank, project = bundle.meshes.data_rank, Path(self.options.project)
+        return {
+            name: EvalData(self.plan, name, data_rank=data_rank, project=project, barrier=self.ranks.wait)
+            for name in self.plan.job.eval
+        }
+
+    def _resume(self, decision: Decision, bundle: Bundle, optimizer: Optimizer, data: TrainData) -> None:
+        if decision.path is None:
+            return
+        path = decision.path
+        record = self.ranks.together(lambda: load_data_record(path))
+        self.ranks.together(lambda: data.check_content(record))
+        self.state = self.ranks.together(lambda: load_state(path))
+        load_tensors(path, named_tensors(bundle.model, optimizer), alone=self.ranks.world == 1)
+        self._checkpoint = path
+        if self.ranks.is_first:
+            self._say(*changes_since(path, self.plan))
+
+    def _saver(self, data: TrainData) -> Saver | None:
+        checkpoint = self.plan.job.checkpoint
+        if checkpoint is None:
+            return None
+        keep = None if isinstance(checkpoint.keep, str) else checkpoint.keep
+        return Saver(self.directory.checkpoints, self.plan_bytes, data.record(), keep, self.ranks)
+
+    def _announce_signals(self) -> None:
+        if self.ranks.is_first:
+            saves = "saving and " if self.plan.job.checkpoint is not None else ""
+            self.signals.announce_with(
+                lambda name: print(f"{name}: {saves}stopping after this step; once more ends at once", flush=True)
+            )
+
+    def _header(self) -> list[str]:
+        estimates, mesh = self.plan.estimates, self.plan.mesh
+        degrees = ", ".join(f"{axis} {degree}" for axis, degree in mesh.degrees.items() if degree > 1)
+        where = f"{mesh.world} × {self.device.type}" + (f" ({degrees})" if degrees else "")
+        return [f"{self.plan.name}: {estimates.num_parameters:,} parameters on {where}, plan {self.plan.meaning[:12]}"]
+
+    def _paths(self) -> list[str]:
+        checkpoint = str(self._checkpoint) if self._checkpoint is not None else "none: nothing was saved"
+        return [
+            f"plan        {self.directory.plan}",
+            f"metrics     {self.directory.metrics}",
+            f"checkpoint  {checkpoint}",
+        ]
+
+    def _say(self, *lines: str) -> None:
+        if self.ranks.is_first and lines:
+            print("\n".join(lines), flush=True)
