@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -79,7 +80,7 @@ def _load(entry: Path) -> Tokenised | None:
             return None
         if documents.shape != (facts["documents"], 2):
             return None
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
     tokens = np.asarray(np.memmap(entry / "tokens.bin", dtype, "r")) if facts["tokens"] else np.empty(0, dtype)
     return Tokenised(tokens, documents[:, 0].astype(np.int64), documents[:, 1].copy())
@@ -105,8 +106,7 @@ def _make(entry: Path, texts: Iterator[str], tokenizer: Tokenizer) -> Tokenised:
 def _write(folder: Path, texts: Iterator[str], tokenizer: Tokenizer) -> None:
     dtype = np.dtype(np.uint16 if tokenizer.num_tokens <= 65_536 else np.uint32)
     closing = [] if tokenizer.end_of_document is None else [tokenizer.end_of_document]
-    hashes: list[int] = []
-    ends: list[int] = []
+    hashes, ends = array("Q"), array("Q")
     position = 0
 
     def noted() -> Iterator[str]:
@@ -122,7 +122,7 @@ def _write(folder: Path, texts: Iterator[str], tokenizer: Tokenizer) -> None:
             out.write(np.array(closing, dtype).tobytes())
             position += len(tokens) + len(closing)
             ends.append(position)
-    np.save(folder / "documents.npy", np.array([ends, hashes], np.uint64).T.reshape(-1, 2))
+    np.save(folder / "documents.npy", np.column_stack((np.asarray(ends, np.uint64), np.asarray(hashes, np.uint64))))
     facts = {"dtype": dtype.name, "tokens": position, "documents": len(ends)}
     (folder / "entry.json").write_text(json.dumps(facts), "utf-8")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 from difflib import get_close_matches
-from hashlib import blake2b
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from forgeplan.diagnostics.data_codes import COLUMNS, FILES
@@ -33,7 +34,10 @@ def _nearest(pattern: str, project: Path) -> tuple[str, ...]:
     folder = (project / pattern).parent
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
-    names = sorted(p.name for p in folder.iterdir() if p.is_file())
+    try:
+        names = sorted(p.name for p in folder.iterdir() if p.is_file())
+    except OSError as error:
+        return (f"{folder} cannot be listed: {error.strerror}",)
     near = get_close_matches(Path(pattern).name, names, n=3) or names[:3]
     if not near:
         return (f"{folder} holds no files",)
@@ -45,9 +49,13 @@ def read_bytes(path: Path, setting: Setting) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Refusal(
-            FILES, f"source `{setting.name}`: {setting.shown(path)} cannot be read: {error.strerror}"
-        ) from error
+        raise unreadable(path, setting, error) from error
+
+
+def unreadable(path: Path, setting: Setting, error: OSError) -> Refusal:
+    """Refusal FP0612 for a file that is there and cannot be read."""
+    message = f"source `{setting.name}`: {setting.shown(path)} cannot be read: {error.strerror or error}"
+    return Refusal(FILES, message)
 
 
 def as_text(content: bytes, where: str, setting: Setting) -> str:
@@ -65,9 +73,19 @@ def as_text(content: bytes, where: str, setting: Setting) -> str:
 
 def digest_of(files: tuple[Path, ...], setting: Setting, *more: str) -> str:
     """The hash of the content of files in their order, and of whatever else decides what is read from them."""
-    whole = blake2b(digest_size=16)
+    whole = sha256()
     for text in more:
-        whole.update(blake2b(text.encode(), digest_size=16).digest())
+        whole.update(sha256(text.encode()).digest())
     for path in files:
-        whole.update(blake2b(read_bytes(path, setting), digest_size=16).digest())
-    return whole.hexdigest()
+        try:
+            facts = path.stat()
+            whole.update(_file_digest(path, facts.st_size, facts.st_mtime_ns))
+        except OSError as error:
+            raise unreadable(path, setting, error) from error
+    return whole.hexdigest()[:32]
+
+
+@cache
+def _file_digest(path: Path, num_bytes: int, changed_ns: int) -> bytes:
+    """The hash of a file, which is read once in a process: evaluations read what training reads."""
+    return sha256(path.read_bytes()).digest()

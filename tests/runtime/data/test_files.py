@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.data.source.python_source import library_files
+from forgeplan.runtime.data.tokenizer.train import train_bpe
 from forgeplan.spec.source.built_in import PythonSource
 from forgeplan.spec.source.files import JsonLines, TextFiles, Tokens
+from forgeplan.spec.tokenizer.bpe import Bpe
 from forgeplan.spec.tokenizer.byte import Byte
 from tests.runtime.data.plans import make_plan
 
@@ -161,6 +165,28 @@ def test_a_tokenizer_larger_than_the_vocabulary_is_refused(train_data):
     refused = refusal_of(train_data, {"web": PythonSource(shuffle=True)}, tokenizer=Byte(), vocab=256)
     assert refused.code.id == "FP0609"
     assert refused.message == "the tokenizer has 257 ids, and model.vocab is 256"
+
+
+def test_packing_needs_to_know_what_ends_a_document(train_data, tmp_path):
+    train_bpe(["some text"], 280, tmp_path / "t.json")
+    described = json.loads((tmp_path / "t.json").read_text())
+    described["added_tokens"] = []
+    (tmp_path / "t.json").write_text(json.dumps(described))
+    (tmp_path / "web.txt").write_text("some text " * 10)
+    source = {"web": TextFiles("web.txt", shuffle=False)}
+    refused = refusal_of(train_data, source, tokenizer=Bpe("t.json"), pack=True)
+    assert refused.code.id == "FP0611"
+    assert "which id ends a document of source `web`: neither `eos_token`" in refused.message
+    refused = refusal_of(train_data, source, tokenizer=Bpe("t.json"), vocab=100)
+    assert refused.code.id == "FP0609"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read_is_named(train_data, tmp_path):
+    (tmp_path / "web.txt").write_text("secret")
+    (tmp_path / "web.txt").chmod(0)
+    refused = refusal_of(train_data, {"web": TextFiles("web.txt", shuffle=False)}, tokenizer=Byte())
+    assert refused.message == "source `web`: web.txt cannot be read: Permission denied"
 
 
 def test_the_library_is_read_whole_in_order_and_without_tests(train_data):

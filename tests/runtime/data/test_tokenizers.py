@@ -110,6 +110,14 @@ def test_a_vocabulary_without_room_for_all_bytes_is_refused(tmp_path):
         train_bpe(["x"], 256, tmp_path / "t.json")
 
 
+def test_settings_for_batches_and_chance_in_the_file_are_not_for_training(bpe, library, tmp_path):
+    described = json.loads(bpe._library.to_str())
+    described["truncation"] = {"direction": "Right", "max_length": 5, "strategy": "LongestFirst", "stride": 0}
+    described["model"]["dropout"] = 0.5
+    (tmp_path / "t.json").write_text(json.dumps(described))
+    assert load_tokenizer(Bpe("t.json"), tmp_path).encode(library[1]) == bpe.encode(library[1])
+
+
 def test_what_ends_a_document_is_read_from_the_config_beside_it(tmp_path):
     train_bpe(["some text"], 300, tmp_path / "tokenizer.json")
     described = json.loads((tmp_path / "tokenizer.json").read_text())

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from forgeplan.diagnostics.data_codes import COLUMNS, FILES
+from forgeplan.diagnostics.data_codes import COLUMNS
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.data.documents import DocumentSource
-from forgeplan.runtime.data.files import as_text, digest_of, files_of
+from forgeplan.runtime.data.files import as_text, digest_of, files_of, unreadable
 from forgeplan.runtime.data.samples import Setting
 from forgeplan.runtime.registry import register
 from forgeplan.spec.source.files import JsonLines
@@ -34,9 +34,7 @@ def _texts(path: Path, column: str, setting: Setting) -> Iterator[str]:
                 if line.strip():
                     yield _text(line, f"{setting.shown(path)}, line {number}", column, setting)
     except OSError as error:
-        raise Refusal(
-            FILES, f"source `{setting.name}`: {setting.shown(path)} cannot be read: {error.strerror}"
-        ) from error
+        raise unreadable(path, setting, error) from error
 
 
 def _text(line: bytes, where: str, column: str, setting: Setting) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from forgeplan.diagnostics.data_codes import FILES, TOKEN_DTYPE, TOO_FEW_SAMPLES
+from forgeplan.diagnostics.data_codes import TOKEN_DTYPE, TOO_FEW_SAMPLES
 from forgeplan.diagnostics.refusal import Refusal
-from forgeplan.runtime.data.files import files_of
+from forgeplan.runtime.data.files import files_of, unreadable
 from forgeplan.runtime.data.hashing import I64
 from forgeplan.runtime.data.samples import Samples, Setting, Source
 from forgeplan.runtime.data.split import Part
@@ -77,7 +77,7 @@ def _mapped(path: Path, dtype: str | None, setting: Setting) -> NDArray:
             has_header = file.read(6) == b"\x93NUMPY"
         array = _with_header(path, dtype, setting) if has_header else _raw(path, dtype, setting)
     except OSError as error:
-        raise Refusal(FILES, f"{_of(path, setting)} cannot be read: {error.strerror or error}") from error
+        raise unreadable(path, setting, error) from error
     if len(array) <= setting.length:
         raise Refusal(
             TOO_FEW_SAMPLES,

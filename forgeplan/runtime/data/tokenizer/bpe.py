@@ -35,6 +35,10 @@ class BpeTokenizer:
 
     def __init__(self, library: Library, fingerprint: str, end_name: str | None) -> None:
         library.encode_special_tokens = True
+        # What a file says about batches of a fixed length, or about chance, is not meant for text to train on.
+        library.no_truncation()
+        library.no_padding()
+        library.model.dropout = None
         self._library = library
         self._fingerprint = fingerprint
         self._may_cut = _splits_at_lines(json.loads(library.to_str()))
@@ -110,7 +114,8 @@ def _pieces(text: str) -> Iterator[str]:
 def _splits_at_lines(description: dict) -> bool:
     split = description.get("pre_tokenizer") or {}
     plain = split.get("type") == "ByteLevel" and not split.get("add_prefix_space") and split.get("use_regex", True)
-    return bool(plain) and description.get("normalizer") is None
+    unmatched = all(token["special"] for token in description.get("added_tokens") or ())
+    return bool(plain) and unmatched and description.get("normalizer") is None
 
 
 @register.tokenizer("bpe", spec=Bpe)
