@@ -32,6 +32,8 @@ class Bundle:
     _model: nn.Module | None = field(default=None, alias="model")
     before_microbatch: Callable[[bool], object] = lambda is_last: None
     """Told before each forward of a step whether it is the step's last: gradients may then be reduced only once."""
+    after_microbatch: Callable[[bool], object] = lambda is_last: None
+    """Told the same after each backward: gradients may be kept in another dtype until the last."""
 
     @property
     def model(self) -> nn.Module:

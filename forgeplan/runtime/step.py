@@ -94,9 +94,11 @@ def backward(bundle: Bundle, microbatches: list[Microbatch], counted: Tensor) ->
     sums = torch.zeros(2, dtype=torch.float64, device=bundle.device)
     divisor = counted.clamp(min=1)
     for number, microbatch in enumerate(microbatches, 1):
-        bundle.before_microbatch(number == len(microbatches))
+        is_last = number == len(microbatches)
+        bundle.before_microbatch(is_last)
         found: LossSums = forward_loss(bundle, microbatch, Randomness(bundle.plan.job.seed, microbatch.sample))
         ((found.loss + found.z) / divisor).backward()
+        bundle.after_microbatch(is_last)
         sums += torch.stack([found.loss.detach(), found.z.detach()])
     return sums
 

@@ -33,7 +33,7 @@ class RankFailed(AssertionError):
 
 
 class Pool:
-    """`world` processes, each with one thread. `run("package.module:function", …)` calls it on all, and returns all results."""
+    """`world` processes, each with one thread. `run("package.module:function", …)` calls it on all of them."""
 
     def __init__(self, world: int) -> None:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

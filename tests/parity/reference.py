@@ -1,6 +1,6 @@
 """What does one process train, in a loop that shares no code with the executor?
 
-The model's modules, torch's optimizer and losses, formulas of schedules written out again. No program, no FSDP, no groups.
+The model's modules, torch's optimizer and loss, schedules written out again. No program, no FSDP, no groups.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ class Trained:
     weights: dict[str, Tensor]
 
 
-def train_reference(plan: ExecutionPlan, packed: bool) -> Trained:
-    """All sequences of a step as microbatches of `batch.micro`, in their order, on one process."""
+def train_reference(plan: ExecutionPlan, packed: bool, left_out: frozenset[int] | set[int] = frozenset()) -> Trained:
+    """All sequences of a step as microbatches of `batch.micro`, in their order, on one process.
+
+    Steps in `left_out` (counted from 1) do not happen; the others keep their own batch and rate.
+    """
     job, sequences = plan.job, int(plan.job.batch.global_.amount)
     model = Transformer(job.model).to(DTYPES[job.precision.params])
     initialise(model, job.seed)
@@ -50,7 +53,7 @@ def train_reference(plan: ExecutionPlan, packed: bool) -> Trained:
     )
     data = TinyData(plan, packed=packed)
     losses, norms, rates, gradients = [], [], [], {}
-    for step in range(plan.steps or 0):
+    for step in (step for step in range(plan.steps or 0) if step + 1 not in left_out):
         firsts = range(step * sequences, (step + 1) * sequences, job.batch.micro)
         batches = [data.microbatch(first) for first in firsts]
         num_counted = sum(int((b.labels_BS != -100).sum()) for b in batches)

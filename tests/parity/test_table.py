@@ -1,7 +1,7 @@
 """Does every layout train what one process trains?
 
-A step has eight sequences in every row, so rows of one model share a reference. Metric: loss and gradient norm of every step,
-each parameter's gradient at step 1, and (fp64) each parameter after five steps, relative to how far it moved.
+A step has eight sequences in every row, so rows of one model share a reference. Metric: loss and gradient norm of every
+step, each parameter's gradient at step 1, and (fp64) each parameter after five steps, relative to how far it moved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WITHIN = {"fp64": 1e-9, "fp32": 1e-5}
 @frozen
 class Row:
     name: str
-    mesh: Mesh = Mesh()
+    mesh: Mesh = field(factory=Mesh)
     accumulation: int = 1
     recompute: str | None = None
     reshard: str | int = "default"

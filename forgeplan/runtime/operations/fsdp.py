@@ -73,25 +73,18 @@ def _unreduced_gradients_fit(operation: Fsdp, bundle: Bundle) -> bool:
 
 def _accumulate_in(dtype: torch.dtype, bundle: Bundle) -> None:
     """Let gradients of plain tensors add up in `dtype` over the microbatches, as they do under FSDP."""
-    sums: dict[Tensor, Tensor] = {}
-    last = True
+    sums: dict[str, Tensor] = {}
 
-    def announce(is_last: bool) -> None:
-        nonlocal last
-        last = is_last
+    def add(is_last: bool) -> None:
+        for name, parameter in bundle.model.named_parameters():
+            if parameter.grad is not None:
+                gradient = parameter.grad.to(dtype)
+                sums[name] = sums[name].add_(gradient) if name in sums else gradient
+                parameter.grad = None
+            if is_last and name in sums:
+                parameter.grad = sums.pop(name).to(parameter.dtype)
 
-    def add(parameter: Tensor) -> None:
-        if parameter.grad is None:
-            return
-        gradient = parameter.grad.to(dtype)
-        total = sums.pop(parameter) + gradient if parameter in sums else gradient
-        parameter.grad = total.to(parameter.dtype) if last else None
-        if not last:
-            sums[parameter] = total
-
-    bundle.before_microbatch = announce
-    for parameter in bundle.model.parameters():
-        parameter.register_post_accumulate_grad_hook(add)
+    bundle.after_microbatch = add
 
 
 internals: Any = _fully_shard
