@@ -75,9 +75,10 @@ def test_any_ranks_accumulation_microbatch_and_stops_give_the_same_line(num_samp
             )
             for _ in range(steps):
                 seen += ids_of_step(plan, folder, first_sample=len(seen))
-        one = make_plan(sources, micro=len(seen) or 1, seed=seed, mixture=mixture, length=LENGTH)
-        if len(seen) <= 36:  # a microbatch of the reference must fit into the smallest source
-            assert seen == ids_of_step(one, folder, 0)
+        alone = make_plan(sources, seed=seed, mixture=mixture, length=LENGTH)
+        data = TrainData(alone, data_rank=0, project=folder, cache=folder / "cache")
+        assert seen == [int(data.microbatches(sample)[0].tokens_BS[0, 0]) for sample in range(len(seen))]
+        data.close()
         check_epochs([i for i in seen if i < 100], range(num_samples))
         check_epochs([i for i in seen if i >= 100], range(100, 140))
 
@@ -193,6 +194,21 @@ def test_packed_documents_restart_and_do_not_predict_one_another(train_data, tmp
     assert found.labels_BS.tolist() == [[b, end, NOT_COUNTED, d, e, end, NOT_COUNTED, g]]
     assert found.positions_BS.tolist() == [[0, 1, 2, 0, 1, 2, 3, 0]]
     assert found.documents_BS.tolist() == [[0, 0, 0, 1, 1, 1, 1, 2]]
+
+
+def test_packed_rows_after_a_resume_are_those_of_the_unbroken_run(train_data, tmp_path):
+    """Case C067: documents of 3 to 9 tokens packed to 32; stop after 5 steps; resume."""
+    lines = [f'{{"text": "{"x" * (2 + i % 7)}"}}\n' for i in range(200)]
+    (tmp_path / "web.jsonl").write_text("".join(lines))
+    source = JsonLines("web.jsonl", "text", shuffle=True)
+    plan = make_plan({"web": source}, tokenizer=Byte(), length=32, micro=2, pack=True)
+    unbroken, resumed = train_data(plan), train_data(plan)
+    rows = [unbroken.microbatches(2 * step)[0] for step in range(12)]
+    for step in range(5, 12):
+        (found,) = resumed.microbatches(2 * step)
+        for name in ("tokens_BS", "labels_BS", "positions_BS", "documents_BS"):
+            assert getattr(found, name).equal(getattr(rows[step], name))
+        assert found.documents_BS.max() > 1
 
 
 @settings(max_examples=25, deadline=None)
