@@ -91,8 +91,8 @@ def test_a_run_in_two_parts_is_the_unbroken_run_bit_for_bit() -> None:
 class Poisoned(TinyData):
     """Data whose forward gives NaN gradients at one step."""
 
-    def __init__(self, plan: ExecutionPlan, bundle: Bundle, *poisoned_steps: int) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: ExecutionPlan, bundle: Bundle, *poisoned_steps: int, data_rank: int = 0) -> None:
+        super().__init__(plan, data_rank)
         self.poisoned, self.step = False, 0
         self.poisoned_steps = poisoned_steps
         bundle.model.norm.register_forward_hook(self.poison)

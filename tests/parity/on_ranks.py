@@ -1,0 +1,81 @@
+"""What do the tests of this folder run on every rank, besides training a plan?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import distributed
+
+from forgeplan.plan.execution_plan import ExecutionPlan
+from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
+from forgeplan.runtime.evaluate import evaluate
+from forgeplan.runtime.executor import build, named_tensors
+from forgeplan.runtime.init import initialise
+from forgeplan.runtime.optim.optimizer import build_optimizer
+from forgeplan.runtime.state import TrainState
+from forgeplan.runtime.train import train
+from tests.parity.executed import whole
+from tests.runtime.test_train import Poisoned
+from tests.runtime.tiny import Quiet, TinyData
+
+CPU = torch.device("cpu")
+
+
+def train_with_nan_on_one_rank(plan: ExecutionPlan, at: int) -> Any:
+    """A NaN gradient on the last rank only, whose loss stays finite."""
+    bundle = build(plan, CPU)
+    optimizer, state, services = build_optimizer(bundle), TrainState(), Quiet()
+    is_last = bundle.meshes.rank == plan.mesh.world - 1
+    data = Poisoned(plan, bundle, *([at] if is_last else []), data_rank=bundle.meshes.data_rank)
+    train(plan, bundle, optimizer, data, state, services)
+    weights = whole(dict(bundle.model.named_parameters()))
+    return weights, state.skipped, state.samples, [r.skipped for r in services.reports]
+
+
+def stop_by_signal_on_one_rank(plan: ExecutionPlan, after: int) -> Any:
+    bundle = build(plan, CPU)
+    state = TrainState()
+    services = Quiet(stop_after=after if bundle.meshes.rank == 1 else None)
+    data = TinyData(plan, bundle.meshes.data_rank)
+    return train(plan, bundle, build_optimizer(bundle), data, state, services).value, state.step, services.saves
+
+
+def evaluate_unequal_shares(plan: ExecutionPlan) -> float:
+    """Three microbatches over two ranks: the last of rank 1 is filled up with one that counts nothing."""
+    bundle = build(plan, CPU)
+    data, rank = TinyData(plan), bundle.meshes.rank
+    shares = [[data.microbatch(0), data.microbatch(2)], [data.microbatch(4), not_counted(data.microbatch(0))]]
+    return evaluate("held_out", bundle, shares[rank], step=3).loss
+
+
+def not_counted(microbatch: Microbatch) -> Microbatch:
+    return Microbatch(microbatch.tokens_BS, torch.full_like(microbatch.labels_BS, NOT_COUNTED))
+
+
+def state_after_training(plan: ExecutionPlan) -> Any:
+    """Names, global shapes and dtypes of the state, and its values as whole tensors."""
+    bundle = build(plan, CPU)
+    optimizer = build_optimizer(bundle)
+    train(plan, bundle, optimizer, TinyData(plan, bundle.meshes.data_rank), TrainState(), Quiet())
+    return whole(named_tensors(bundle.model, optimizer))
+
+
+def fill_with_nan_then_initialise(plan: ExecutionPlan) -> Any:
+    bundle = build(plan, CPU)
+    with torch.no_grad():
+        for p in bundle.model.parameters():
+            p.to_local().fill_(float("nan"))
+    initialise(bundle.model, seed=plan.job.seed)
+    return whole(dict(bundle.model.named_parameters()))
+
+
+def fail_on_one_rank() -> None:
+    """One rank raises while the others wait for it."""
+    if distributed.get_rank() == 0:
+        raise ValueError("a rank fails on purpose")
+    distributed.barrier()
+
+
+def world_size() -> int:
+    return distributed.get_world_size()
