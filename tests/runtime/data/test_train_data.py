@@ -340,7 +340,13 @@ def test_every_rank_refuses_what_one_refuses_and_none_waits(tmp_path):
     arrivals = []
     for rank in (0, 1):
         with pytest.raises(Refusal, match="FP0616"):
-            TrainData(plan, data_rank=rank, project=tmp_path, barrier=lambda r=rank: arrivals.append(r))
+            TrainData(
+                plan,
+                data_rank=rank,
+                project=tmp_path,
+                cache=tmp_path / "cache",
+                barrier=lambda r=rank: arrivals.append(r),
+            )
     assert arrivals == [0, 1]
 
 
