@@ -44,8 +44,12 @@ class Tokenised:
 
 def cache_folders(project: Path) -> tuple[Path, ...]:
     """Where entries may lie: the user's cache, or the project where that cannot be written."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return user / "forgeplan" / "tokens", project / ".forgeplan" / "cache" / "tokens"
+    own = project / ".forgeplan" / "cache" / "tokens"
+    try:
+        user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home
+        return (own,)
+    return user / "forgeplan" / "tokens", own
 
 
 def tokenised(
