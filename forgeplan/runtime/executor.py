@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.refusal import InternalError, Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
-from forgeplan.plan.operations import first_inversion
+from forgeplan.plan.verify import check_order
 from forgeplan.runtime.meshes import Meshes
 from forgeplan.runtime.precision import word_of
 from forgeplan.runtime.registry import implementation
 
-ORDER = code("FP1008", "the operations of a program stand in an order that computes what was planned")
 AS_PLANNED = code("FP1009", "what was built is what was planned")
 
 NUM_DIFFERENCES_SHOWN = 5
@@ -57,15 +56,6 @@ def build(plan: ExecutionPlan, device: torch.device) -> Bundle:
         implementation("operation", operation)(operation, bundle)
     check_as_planned(bundle)
     return bundle
-
-
-def check_order(plan: ExecutionPlan) -> None:
-    inversion = first_inversion([operation.name for operation in plan.program])
-    if inversion is not None:
-        earlier, later, breaks = inversion
-        raise Refusal(
-            ORDER, f"the program has {earlier} before {later}: {breaks}", f"compile the plan again: {later} comes first"
-        )
 
 
 def check_as_planned(bundle: Bundle) -> None:

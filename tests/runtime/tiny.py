@@ -75,21 +75,9 @@ def execution_plan(
     model = model or decoder()
     mesh = mesh or Mesh()
     precision = precision or Precision(params=dtype, compute=dtype, reduce=dtype, moments=dtype)
-    fsdp = Fsdp(
-        placed_by="always",
-        reshard=reshard,
-        params=precision.params,
-        compute=precision.compute,
-        reduce=precision.reduce,
-    )
-    program = program or (
-        Build(placed_by="always"),
-        *([Recompute(placed_by="plan", mode=recompute)] if recompute else []),
-        fsdp,
-        Materialise(placed_by="always"),
-        Initialise(placed_by="always", seed=seed),
-    )
+    program = program or default_program(precision, recompute, reshard, seed)
     sequences = accumulation * micro * mesh.data_ranks
+    global_batch = Quantity(sequences, SEQUENCES)
     job = Plan(
         seed=seed,
         cluster=Cluster(nodes=1, devices_per_node=mesh.world, arch="cpu", hbm=None, bf16=None),
@@ -98,9 +86,7 @@ def execution_plan(
         precision=precision,
         sources={},
         mixture=None,
-        batch=Batch(
-            global_=Quantity(sequences, SEQUENCES), accumulation=accumulation, micro=micro, length=length, pack=False
-        ),
+        batch=Batch(global_=global_batch, accumulation=accumulation, micro=micro, length=length, pack=False),
         optimizer=optimizer or adamw(),
         schedule=schedule,
         loss=CrossEntropy(z=z),
@@ -113,24 +99,33 @@ def execution_plan(
         eval={},
     )
     parameters = list(model.parameters())
-    return ExecutionPlan(
-        format_version=1,
-        name="tiny",
-        run_dir="runs/tiny",
-        job=job,
-        steps=total_steps,
-        mesh=mesh,
-        program=program,
-        tensors=tuple(TensorFact(p.name, p.shape, precision.params) for p in parameters),
-        rank_classes=(),
-        estimates=Estimates(
-            num_parameters=sum(p.numel for p in parameters),
-            num_active_parameters=sum(p.numel for p in parameters),
-            flops_per_token=0,
-            flops_per_token_causal=0,
-            tokens_per_step=sequences * length,
-            counted_tokens=None,
+    estimates = Estimates(
+        num_parameters=sum(p.numel for p in parameters),
+        num_active_parameters=sum(p.numel for p in parameters),
+        flops_per_token=0,
+        flops_per_token_causal=0,
+        tokens_per_step=sequences * length,
+        counted_tokens=None,
+    )
+    tensors = tuple(TensorFact(p.name, p.shape, precision.params) for p in parameters)
+    return ExecutionPlan(1, "tiny", "runs/tiny", job, total_steps, mesh, program, tensors, (), estimates)
+
+
+def default_program(
+    precision: Precision, recompute: str | None, reshard: str | int, seed: int
+) -> tuple[Operation, ...]:
+    return (
+        Build(placed_by="always"),
+        *([Recompute(placed_by="plan", mode=recompute)] if recompute else []),
+        Fsdp(
+            placed_by="always",
+            reshard=reshard,
+            params=precision.params,
+            compute=precision.compute,
+            reduce=precision.reduce,
         ),
+        Materialise(placed_by="always"),
+        Initialise(placed_by="always", seed=seed),
     )
 
 
