@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from attrs import frozen
 
@@ -10,8 +10,8 @@ from forgeplan.spec import types as t
 from forgeplan.spec.registry import component
 from forgeplan.spec.setting import setting
 
-_PATH = {"doc": "a file or a glob", "example": '"data/*.txt"'}
-_SHUFFLE = {"doc": "draw sequences in a seeded order, anew each epoch", "default": "true"}
+_PATH: dict[str, Any] = {"doc": "a file or a glob", "example": '"data/*.txt"'}
+_SHUFFLE: dict[str, Any] = {"doc": "draw sequences in a seeded order, anew each epoch", "default": "true"}
 
 
 @component("source", "tokens")
