@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def check(job: Job) -> list[Diagnostic]:
     """Every rule that one view of a plan breaks, sorted by place; nothing is raised for a bad plan."""
-    from forgeplan.compiler.check import check
+    from forgeplan.compiler.checking import check
 
     return check(job)
 
@@ -33,8 +33,8 @@ def check_together(jobs: Sequence[Job]) -> list[Diagnostic]:
 def emit(
     job: Job, *, created_by: str = "", sources: Sources | None = None, tools: Mapping[str, str] | None = None
 ) -> ExecutionPlan:
-    """The execution plan of a whole job that passed every check, sealed. See `compiler/emit.py`."""
-    from forgeplan.compiler.emit import emit
+    """The execution plan of a whole job that passed every check, sealed. See `compiler/emission.py`."""
+    from forgeplan.compiler.emission import emit
 
     return emit(job, created_by=created_by, sources=sources, tools=tools)
 

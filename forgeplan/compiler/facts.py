@@ -45,7 +45,11 @@ class Fact:
     @property
     def is_auto(self) -> bool:
         """Whether the compiler chose the value of a field that takes `auto`."""
-        return self.leaf is not None and any(o.text.strip() == "auto" for o in self.leaf.origins[:2])
+        if self.leaf is None:
+            return False
+        first, *below = self.leaf.origins
+        asking = below[0] if first.layer == "computed" and below else first
+        return asking.text.strip() == "auto"
 
     @property
     def text(self) -> str:

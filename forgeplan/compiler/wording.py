@@ -22,6 +22,7 @@ from forgeplan.spec.quantity import (
 )
 
 _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
+_DECIMAL_BYTES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _WORDS = {TOKENS: "token", SEQUENCES: "sequence", STEPS: "step"}
 _SECONDS = ((3600, "h"), (60, "min"), (1, "s"))
 
@@ -105,7 +106,7 @@ def amount(value: int | Fraction, dimension: Dimension) -> str:
     if dimension in _WORDS:
         return f"{_number(value)} {_WORDS[dimension]}{'' if value == 1 else 's'}"
     if dimension == BYTES:
-        return _scaled(value, [(size, f"{unit}B") for size, unit in _BINARY], "B")
+        return _scaled(value, [*((size, f"{unit}B") for size, unit in _BINARY), *_DECIMAL_BYTES], "B")
     if dimension == SECONDS:
         return _scaled(value, list(_SECONDS), "s")
     if dimension == FLOP_PER_SECOND:

@@ -174,7 +174,8 @@ class _Maker:
 
     def value(self, type_: t.FieldType, path: str, is_derived: bool) -> Any:
         container = next(
-            (a for a in getattr(type_, "alternatives", (type_,)) if isinstance(a, t.Block | t.Component | t.MapOf)), type_
+            (a for a in getattr(type_, "alternatives", (type_,)) if isinstance(a, t.Block | t.Component | t.MapOf)),
+            type_,
         )
         if isinstance(container, t.Block) and not (type_ is not container and not self.has(path)):
             return self.block(container.block, path)

@@ -10,11 +10,11 @@ from forgeplan.compiler.explain.page import section
 from forgeplan.compiler.explain.path import explain_path
 from forgeplan.plan.execution_plan import ExecutionPlan
 
-SMALLEST_WIDTH = 60
+SMALLEST_WIDTH = 80
 
 
 def explain(plan: ExecutionPlan, width: int = 80) -> str:
-    """The whole plan as plain text of at most `width` columns (at least 60)."""
+    """The whole plan as plain text of at most `width` columns (at least 80)."""
     width = max(width, SMALLEST_WIDTH)
     inner = width - 2
     parts = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from forgeplan.compiler.explain.page import bar, percent, table, wrapped
@@ -13,11 +14,26 @@ MANY_RUNS = 3
 
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
-    """A block for each class of ranks that hold equally much, then what else is known before the run."""
-    found: list[str] = []
-    for i, ranks in enumerate(plan.rank_classes):
-        found += ([""] if i else []) + _class(plan, ranks, width)
+    """The ranks that hold most, row by row; a line for each class that holds less; what is gathered."""
+    first, *others = plan.rank_classes
+    found = _class(plan, first, width)
+    if others:
+        found += ["", "the others hold less, in bytes:", *("  " + line for line in _less(plan, others, width - 2))]
     return [*found, "", *wrapped(_gathered(plan), width)]
+
+
+def _less(plan: ExecutionPlan, others: Sequence[RankClass], width: int) -> list[str]:
+    """A line for each class, or two where one is too narrow."""
+    rows: list[tuple[str, ...]] = [("", "parameters", "gradients", "optimizer", "states")]
+    for ranks in others:
+        sizes = (ranks.parameter_bytes, ranks.gradient_bytes, ranks.optimizer_bytes, ranks.state_bytes)
+        rows.append((who(ranks, plan.mesh.world), *(f"{size:,}" for size in sizes)))
+    lines = table(rows, "lrrrr")
+    if all(len(line) <= width for line in lines):
+        return lines
+    numbers = table([("", *row[1:]) for row in rows], "lrrrr")
+    names = ["", *(row[0] for row in rows[1:])]
+    return [line for pair in zip(names, numbers, strict=True) for line in pair if line]
 
 
 def _class(plan: ExecutionPlan, ranks: RankClass, width: int) -> list[str]:

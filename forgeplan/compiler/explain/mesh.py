@@ -47,7 +47,7 @@ def _grid(plan: ExecutionPlan, axes: list[str], width: int) -> list[str]:
     rows = {node: _row(plan, axes, node * per_node, per_node) for node in _shown(nodes, MANY_NODES)}
     label = len(f"node {nodes - 1}")
     size = max(len(cell) for row in rows.values() for cell in row)
-    columns = max(1, (width - label - 3) // (size + 2))
+    columns = _columns(max(len(row) for row in rows.values()), (width - label - 3) // (size + 2))
     found = []
     for node, row in rows.items():
         if node and node - 1 not in rows:
@@ -56,6 +56,15 @@ def _grid(plan: ExecutionPlan, axes: list[str], width: int) -> list[str]:
             cells = "  ".join(cell.ljust(size) for cell in row[first : first + columns])
             found.append(f"{f'node {node}' if first == 0 else '':<{label}} │ {cells}")
     return found
+
+
+def _columns(cells: int, fitting: int) -> int:
+    """Cells of a line: all if they fit, else so many that the lines are equally full, else what fits."""
+    fitting = max(1, fitting)
+    if cells <= fitting:
+        return cells
+    even = max(n for n in range(1, fitting + 1) if cells % n == 0)
+    return even if 2 * even >= fitting else fitting
 
 
 def _row(plan: ExecutionPlan, axes: list[str], first_rank: int, per_node: int) -> list[str]:

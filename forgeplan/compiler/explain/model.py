@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from forgeplan.compiler.explain.page import percent, table, wrapped
@@ -11,12 +12,16 @@ from forgeplan.compiler.passes.units import module_of
 from forgeplan.compiler.wording import count
 from forgeplan.plan.execution_plan import ExecutionPlan
 
-PARTS = (("attention.", "attention"), ("mlp.", "mlp"))
+PARTS = (("attention.", "attention"), ("mlp.", "mlp"), ("", "norms"))
+"""Parts of a block by the beginning of their names; the last takes the rest."""
 
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
     """Shape, a row for every part, totals."""
-    return [*wrapped(_shape(plan), width), "", *table(_rows(plan), "llrr"), "", *wrapped(_totals(plan), width)]
+    rows = table(_rows(plan, PARTS), "llrr")
+    if any(len(row) > width for row in rows):
+        rows = table(_rows(plan, PARTS[:2]), "llrr")
+    return [*wrapped(_shape(plan), width), "", *rows, "", *wrapped(_totals(plan), width)]
 
 
 def _shape(plan: ExecutionPlan) -> str:
@@ -38,7 +43,7 @@ def _shape(plan: ExecutionPlan) -> str:
     return f"{m.tag}: " + ", ".join(notes)
 
 
-def _rows(plan: ExecutionPlan) -> list[list[str]]:
+def _rows(plan: ExecutionPlan, shown: Sequence[tuple[str, str]]) -> list[list[str]]:
     parameters = parameters_of(plan.job.model)
     sizes: dict[str, int] = {}
     block: dict[str, int] = {}
@@ -47,13 +52,13 @@ def _rows(plan: ExecutionPlan) -> list[list[str]]:
         sizes[module] = sizes.get(module, 0) + parameter.numel
         if module == "layers.0":
             inner = parameter.name.removeprefix("layers.0.")
-            part = next((name for prefix, name in PARTS if inner.startswith(prefix)), "norms")
+            part = next(name for prefix, name in PARTS if inner.startswith(prefix))
             block[part] = block.get(part, 0) + parameter.numel
     layers = [name for name in sizes if name.startswith("layers.")]
     rows = []
     for name, size in sizes.items():
         if name == "layers.0":
-            inside = " + ".join(f"{part} {short(n)}" for part, n in block.items())
+            inside = ", ".join(f"{part} {short(block[part])}" for _, part in shown if part in block)
             rows.append((f"{len(layers)} × block", inside, sum(sizes[layer] for layer in layers)))
         elif name not in layers:
             rows.append((name, _matrix(plan, name), size))

@@ -8,7 +8,7 @@ from forgeplan.compiler.explain.page import wrapped
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.operations import Operation
 
-PLACED = {"plan": "in your plan", "mesh": "asked for by the mesh", "always": "always there"}
+PLACED = {"plan": "by plan", "mesh": "by mesh", "always": "always "}
 
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
@@ -16,11 +16,12 @@ def lines(plan: ExecutionPlan, width: int) -> list[str]:
     size = max(len(operation.name) for operation in plan.program)
     found = []
     for number, operation in enumerate(plan.program, 1):
-        found.append(f"{number}  {operation.name:<{size}}  {PLACED[operation.placed_by]}{_options(operation)}")
+        line = f"{number}  {operation.name:<{size}}  {PLACED[operation.placed_by]}  {_options(operation)}"
+        found += wrapped(line, width, " " * (size + 14))
         found += ["   " + line for line in wrapped(operation.why, width - 3)]
     return found
 
 
 def _options(operation: Operation) -> str:
     options = {a.name: getattr(operation, a.name) for a in attrs.fields(type(operation)) if a.name != "placed_by"}
-    return "".join(f", {name} {value}" for name, value in options.items())
+    return ", ".join(f"{name} {value}" for name, value in options.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forgeplan.compiler.explain.page import table
-from forgeplan.compiler.wording import plan_text, plural
+from forgeplan.compiler.wording import plan_text
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.spec import types as t
 
