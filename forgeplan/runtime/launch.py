@@ -24,7 +24,7 @@ from forgeplan.plan.verify import read
 from forgeplan.runtime.dry_run import describe
 from forgeplan.runtime.launch_folder import VARIABLE, LaunchFolder
 from forgeplan.runtime.options import ExitCode, RunOptions
-from forgeplan.runtime.signals import HANDLED
+from forgeplan.runtime.signals import HANDLED, install
 
 _SECONDS_TO_ABORT = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.05
@@ -51,9 +51,11 @@ def launch(plan: bytes, options: RunOptions) -> int:
         print(as_text(refusal), file=sys.stderr)
         return ExitCode.FAILED
     if execution_plan.mesh.world == 1:
+        # Before torch is imported, which takes seconds in which a signal may come.
+        received = install()
         from forgeplan.runtime.run import run_worker
 
-        return run_worker(lambda: plan, options)
+        return run_worker(lambda: plan, options, received)
     with tempfile.TemporaryDirectory(prefix="forgeplan-") as name:
         folder = LaunchFolder(Path(name))
         folder.fill(plan, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -60,6 +61,16 @@ class Run:
             time.sleep(0.005)
         return found
 
+    def process_ids(self) -> list[int]:
+        """Of the ranks, in order, from their logs."""
+        logs = sorted((self.directory / "logs").glob("rank-*.log"))
+        return [int(re.findall(r"^--- .* process (\d+)$", log.read_text(), re.MULTILINE)[-1]) for log in logs]
+
+    def sessions(self) -> list[Any]:
+        """Of the run, from its manifest."""
+        path = self.directory / "manifest.json"
+        return list(json.loads(path.read_text())["sessions"]) if path.exists() else []
+
     def until_step(self, step: int) -> None:
         self.until(lambda: any(r["step"] >= step for r in records(self.directory)), f"step {step}")
 
@@ -69,20 +80,34 @@ def start(plan: bytes, folder: Path, *, environment: dict[str, str] | None = Non
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "start.plan.json"
     path.write_bytes(plan)
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, str(path), RunOptions(**options).to_json()],
+    command = [sys.executable, "-c", START, str(path), RunOptions(**options).to_json()]
+    return Run(folder, _popen(command, folder, environment or {}), json.loads(plan)["name"])
+
+
+def start_torchrun(plan: bytes, folder: Path, num_processes: int, *disturbances: str, **options: Any) -> Run:
+    """Start the ranks under torchrun itself, as a cluster's job script does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "start.plan.json"
+    path.write_bytes(plan)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(num_processes)]
+    worker = [str(ROOT / "tests" / "faults" / "torchrun_worker.py"), str(path), RunOptions(**options).to_json()]
+    return Run(folder, _popen([*torchrun, *worker, *disturbances], folder, {}), json.loads(plan)["name"])
+
+
+def finish(plan: bytes, folder: Path, **options: Any) -> Ended:
+    return start(plan, folder, **options).wait()
+
+
+def _popen(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(environment or {})},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    return Run(folder, process, json.loads(plan)["name"])
-
-
-def finish(plan: bytes, folder: Path, **options: Any) -> Ended:
-    return start(plan, folder, **options).wait()
 
 
 def records(directory: Path, kind: str = "step") -> list[dict[str, Any]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import Run, finish, losses, records, start
+from tests.faults.processes import finish, losses, records, start
 from tests.faults.small_plan import plan_bytes
 
 LENGTH = {1: 400, 2: 60}
@@ -21,11 +20,6 @@ def undisturbed(folder: Path, ranks: int, **fields: object) -> dict[int, tuple[f
     ended = finish(plan_bytes(ranks=ranks, steps=LENGTH[ranks], every=1000, **fields), folder)
     assert ended.exit_code == 0, ended.err
     return losses(folder / "runs" / "small")
-
-
-def process_ids(run: Run) -> list[int]:
-    logs = sorted((run.directory / "logs").glob("rank-*.log"))
-    return [int(re.findall(r"^--- .* process (\d+)$", log.read_text(), re.MULTILINE)[-1]) for log in logs]
 
 
 @pytest.mark.parametrize(("ranks", "number"), [(1, signal.SIGTERM), (2, signal.SIGTERM), (2, signal.SIGINT)])
@@ -60,7 +54,7 @@ def test_a_signal_to_one_rank_stops_all_after_the_same_step(tmp_path: Path) -> N
     plan = plan_bytes(ranks=2, steps=LENGTH[2], every=1000)
     run = start(plan, tmp_path / "stopped")
     run.until_step(5)
-    os.kill(process_ids(run)[1], signal.SIGUSR1)
+    os.kill(run.process_ids()[1], signal.SIGUSR1)
     ended = run.wait()
     assert ended.exit_code == 75, ended.err
     assert finish(plan, tmp_path / "stopped").exit_code == 0
@@ -84,13 +78,13 @@ def test_a_second_signal_ends_at_once_and_leaves_the_last_commit(tmp_path: Path,
     run = start(plan, tmp_path)
     run.until_step(10)
     # Held still, so that the evaluation cannot end between the two; different ones, as equal ones would arrive as one.
-    for pid in process_ids(run):
+    for pid in run.process_ids():
         os.kill(pid, signal.SIGSTOP)
     os.kill(run.process.pid, signal.SIGTERM)
     time.sleep(0.5)
     os.kill(run.process.pid, signal.SIGINT)
     time.sleep(0.5)
-    for pid in process_ids(run):
+    for pid in run.process_ids():
         os.kill(pid, signal.SIGCONT)
     ended = run.wait(30)
     assert ended.exit_code == 130, ended.err

@@ -1,0 +1,90 @@
+"""What does a killed run leave behind?"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from forgeplan.runtime.checkpoint import layout
+from forgeplan.runtime.checkpoint.choose import choose
+from forgeplan.runtime.ranks import Ranks
+from tests.faults.processes import Run, finish, losses, start
+from tests.faults.small_plan import plan_bytes
+
+
+def kill_ranks(run: Run) -> None:
+    for pid in run.process_ids():
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_run_killed_while_it_saves_goes_on_from_the_last_commit_bit_for_bit(tmp_path: Path) -> None:
+    """One save a step and one checkpoint kept: wherever the kill falls, a complete checkpoint is there."""
+    steps = 150
+    assert finish(plan_bytes(steps=steps, every=1000), tmp_path / "undisturbed").exit_code == 0
+    plan, folder = plan_bytes(steps=steps, every=1, keep=1), tmp_path / "killed"
+    moments = random.Random(1)
+    for trial in range(3):
+        run = start(plan, folder)
+        run.until_step(10 + 40 * trial)
+        time.sleep(moments.uniform(0, 0.05))
+        kill_ranks(run)
+        assert run.wait().exit_code == -signal.SIGKILL
+        checkpoints = run.directory / "checkpoints"
+        decision = choose(checkpoints, "auto", Ranks())
+        assert decision.step is not None
+        assert decision.notes == ()
+        assert len(layout.list_steps(checkpoints)) in (1, 2)
+    ended = finish(plan, folder)
+    assert ended.exit_code == 0, ended.err
+    assert losses(folder / "runs/small") == losses(tmp_path / "undisturbed/runs/small")
+    assert layout.list_steps(checkpoints) == [steps]
+
+
+def test_a_rank_killed_in_the_middle_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    plan = plan_bytes(ranks=2, steps=60, every=5)
+    run = start(plan, tmp_path)
+    run.until_step(12)
+    os.kill(run.process_ids()[1], signal.SIGKILL)
+    ended = run.wait(60)
+    assert ended.exit_code == 1
+    assert "error: rank 1 ended without a message" in ended.err
+    assert "Traceback" not in ended.err + ended.out
+    ended = finish(plan, tmp_path)
+    assert ended.exit_code == 0, ended.err
+    assert "resume from step" in ended.out
+
+
+def test_the_end_of_the_launching_process_makes_the_ranks_save_and_stop(tmp_path: Path) -> None:
+    run = start(plan_bytes(ranks=2, steps=100_000, every=100_000), tmp_path)
+    run.until_step(5)
+    run.process.send_signal(signal.SIGKILL)
+    run.process.wait()
+    deadline = time.monotonic() + 30
+    while not (run.directory / "stopped.json").exists():
+        assert time.monotonic() < deadline, "the ranks run on without their launching process"
+        time.sleep(0.05)
+    assert layout.newest(run.directory / "checkpoints") is not None
+
+
+@pytest.mark.parametrize("stage", ["no name yet", "no marker"])
+def test_what_a_save_that_died_left_is_passed_over(tmp_path: Path, stage: str) -> None:
+    plan = plan_bytes(steps=12, every=4)
+    assert finish(plan, tmp_path).exit_code == 0
+    checkpoints = tmp_path / "runs/small/checkpoints"
+    expected = losses(tmp_path / "runs/small")
+    if stage == "no name yet":
+        os.rename(checkpoints / "step-12", checkpoints / "step-12.partial")
+    else:
+        (checkpoints / "step-12" / layout.MARKER).unlink()
+        shutil.copytree(checkpoints / "step-8", checkpoints / "old-step-8-copy")
+    ended = finish(plan, tmp_path)
+    assert ended.exit_code == 0, ended.err
+    assert "resume from step 8" in ended.out
+    assert losses(tmp_path / "runs/small") == expected
+    assert layout.list_steps(checkpoints) == [4, 8, 12]
