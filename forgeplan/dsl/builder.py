@@ -5,6 +5,7 @@ The value of a token is its index; the value of a list rule is a list; the value
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,15 +16,16 @@ from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
+from forgeplan.dsl.foreign import CONSTANTS, constant
 from forgeplan.dsl.lexer import FP0102, FP0112
 from forgeplan.dsl.numbers import MAX_DIGITS, canonical, read_number
+from forgeplan.dsl.placement import placed
 from forgeplan.dsl.precedence import fold
 from forgeplan.dsl.strings import ESCAPES, scan_string, unescape
 from forgeplan.dsl.tokens import Tokens
 from forgeplan.dsl.trivia import Attached
 
 FP0103 = code("FP0103", "tokens follow the grammar")
-
 Values = list[Any]
 ParseRange = Callable[[int, int], tuple[syntax.Expr, list[Diagnostic]]]
 
@@ -331,10 +333,23 @@ class Builder:
         start, end = self.starts[v[0]], self.ends[v[0]]
         if v[0] in self.tokens.bad:
             return syntax.ErrorExpr(span=Span(self.file, start, end))
-        return syntax.NameRef(self.text[start:end], span=Span(self.file, start, end))
+        name = self.text[start:end]
+        if name in CONSTANTS:
+            value, fault = constant(name, Span(self.file, start, end))
+            self.diagnostics.append(fault)
+            return value
+        return syntax.NameRef(name, span=Span(self.file, start, end))
 
     def record(self, v: Values) -> syntax.Expr:
-        return v[0]  # type: ignore[no-any-return]
+        return self.checked(v[0])
+
+    def checked(self, record: syntax.Record) -> syntax.Record:
+        """The record with only such items as may stand in a value."""
+        items = record.items
+        if all(type(item) is syntax.Assign for item in items):
+            return record
+        kept = placed(items, "record", self.diagnostics)
+        return record if all(map(operator.is_, kept, items)) else attrs.evolve(record, items=kept)
 
     def group(self, v: Values) -> syntax.Expr:
         return attrs.evolve(v[1], span=self.span(v[0], v[2]))  # type: ignore[no-any-return]
@@ -362,4 +377,4 @@ class Builder:
         return syntax.Call(v[0], arguments, span=self.span(v[0], v[-1]))
 
     def amend(self, v: Values) -> syntax.Expr:
-        return syntax.Amend(v[0], v[1], span=self.span(v[0], v[1]))
+        return syntax.Amend(v[0], self.checked(v[1]), span=self.span(v[0], v[1]))

@@ -20,13 +20,17 @@ class Recovery(Protocol):
 
 
 class Run:
-    """One run of the parser. `states` and `values` are the stack: values[k] is what state k + 1 was reached with."""
+    """One run of the parser. `states` and `values` are the stack: values[k] is what state k + 1 was reached with.
+
+    `fault_at` is the last token at which recovery was asked for, `guessed_at` the last at which it guessed a missing sign.
+    """
 
     def __init__(self, tokens: Tokens, builder: Builder, start: str) -> None:
         self.table = tables()
         self.tokens, self.builder = tokens, builder
         self.states = [self.table.starts[start]]
         self.values: list[Any] = []
+        self.fault_at = self.guessed_at = -1
         self._end = self.table.ends[start]
         self._rules: list[tuple[str, int, Callable[[list[Any]], Any] | None]] = [
             (rule.head, rule.size, getattr(builder, rule.action) if rule.action else None) for rule in self.table.rules
@@ -90,6 +94,14 @@ class Run:
         self.values.append(build(parts) if build else parts[0])
         self.states.append(self.table.states[self.states[-1]][head])
 
+    def settle(self) -> None:
+        """Do the reductions that are due whatever token comes next."""
+        while True:
+            due = {action for symbol, action in self.table.states[self.states[-1]].items() if is_terminal(symbol)}
+            if len(due) != 1 or min(due) >= 0:
+                return
+            self._reduce(~due.pop())
+
     def accepts(self, *kinds: str) -> bool:
         """Whether the tokens of these kinds could come next, one after the other. Changes nothing."""
         table, rules = self.table.states, self.table.rules
@@ -112,7 +124,7 @@ class Run:
 
     def expected(self) -> set[str]:
         """The kinds of tokens that could come next."""
-        return {kind for kind in self.table.states[self.states[-1]] if kind.isupper() or kind == "$END" if self.accepts(kind)}
+        return {kind for kind in self.table.states[self.states[-1]] if is_terminal(kind) and self.accepts(kind)}
 
     def cut(self, size: int) -> None:
         """Drop what is on the stack above its first `size` values."""
@@ -122,3 +134,7 @@ class Run:
         """Put the value of a nonterminal on the stack."""
         self.states.append(self.table.states[self.states[-1]][head])
         self.values.append(value)
+
+
+def is_terminal(symbol: str) -> bool:
+    return symbol.isupper()

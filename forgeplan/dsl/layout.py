@@ -6,7 +6,7 @@ The tokens that come out have one NL where a statement ends and none elsewhere, 
 
 from __future__ import annotations
 
-from forgeplan.dsl.tokens import Tokens
+from forgeplan.dsl.tokens import SOFT_KINDS, Tokens
 
 _OPERATOR_WORDS = ("AND", "OR", "NOT", "IN", "IF", "THEN", "ELSE", "FOR")
 _OPERATORS = ("PLUS", "MINUS", "TIMES", "POWER", "COMPARE", "RANGE", "DOT")
@@ -57,13 +57,15 @@ def _ends_statement(raw: Tokens, newline: int, following: int, last: str) -> boo
     if kind in _JOINS_PREVIOUS:
         # `// text` at the start of a line is a foreign comment, not a division.
         return kind == "TIMES" and raw.ends[following] - raw.starts[following] == 2
-    return last not in _JOINS_NEXT or _is_assignment(raw, following)
+    return last not in _JOINS_NEXT or _begins_statement(raw, following)
 
 
-def _is_assignment(raw: Tokens, at: int) -> bool:
-    """`path =` begins at `at`: a statement of its own, whatever the line before lacks."""
+def _begins_statement(raw: Tokens, at: int) -> bool:
+    """`path =` or `profile name` at `at`: a statement of its own, whatever the line before lacks."""
     kinds = raw.kinds
     limit = len(kinds)
+    if kinds[at] in SOFT_KINDS and at + 1 < limit and kinds[at + 1] == "NAME":
+        return True
     while at + 1 < limit and kinds[at] == "NAME" and kinds[at + 1] == "DOT":
         at += 2
     return at + 1 < limit and kinds[at] == "NAME" and kinds[at + 1] in ("EQ", "PLUSEQ")

@@ -13,6 +13,7 @@ from forgeplan.dsl.builder import Builder, Edition
 from forgeplan.dsl.driver import Run
 from forgeplan.dsl.layout import close, layout
 from forgeplan.dsl.lexer import FP0112, Comment, Lexed, lex
+from forgeplan.dsl.placement import placed
 from forgeplan.dsl.recovery import recover
 from forgeplan.dsl.repair import repair
 from forgeplan.dsl.tokens import Token, Tokens
@@ -49,8 +50,10 @@ def parse(source: Source) -> Parsed:
     if lexed.gave_up:
         return Parsed(_unreadable(whole), lexed.diagnostics, lexed.tokens, lexed.comments)
     items, diagnostics = _Reading(lexed).items(len(source.text))
-    edition, rest, faults = _edition(items, source.name)
-    diagnostics = in_order(diagnostics + faults)
+    edition, rest, faults = _edition(items, source, diagnostics)
+    diagnostics += faults
+    rest = list(placed(rest, "file", diagnostics))
+    diagnostics = in_order(diagnostics)
     if any(fault.code == "FP0112" for fault in diagnostics):
         diagnostics = [fault for fault in diagnostics if fault.code == "FP0112"][:1]
     return Parsed(syntax.File(edition, tuple(rest), span=whole), diagnostics, lexed.tokens, lexed.comments)
@@ -113,17 +116,19 @@ class _Reading:
 
 
 def _edition(
-    items: list[syntax.Item], file: str
+    items: list[syntax.Item], source: Source, known_faults: list[Diagnostic]
 ) -> tuple[int | None, list[syntax.Item], list[Diagnostic]]:
     """The edition, the items without `forge N`, and what is wrong with the edition."""
+    file = source.name
     faults: list[Diagnostic] = []
     edition: int | None = None
     editions = [item for item in items if isinstance(item, Edition)]
     rest = [item for item in items if not isinstance(item, Edition)]
     known = ", ".join(map(str, EDITIONS))
     if not editions:
-        if not (items and isinstance(items[0], syntax.ErrorItem)):
-            start = items[0].span.start if items else 0
+        start = items[0].span.start if items else 0
+        line = source.position(start)[0]
+        if not any(fault.span and source.position(fault.span.start)[0] <= line for fault in known_faults):
             fix = Fix("insert `forge 1`", (Edit(Span(file, 0, 0), "forge 1\n\n"),), Safety.SAFE)
             message = "the first statement of a plan file is its edition, `forge 1`"
             faults.append(FP0109.at(Span(file, start, start + 1), message, fixes=fix))
