@@ -1,0 +1,84 @@
+"""From files to checked jobs: the language and the compiler together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+from attrs import frozen
+
+from forgeplan.compiler import check, check_together, derived_values
+from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
+from forgeplan.diagnostics.source import Sources
+from forgeplan.dsl.load import Loaded, load
+from forgeplan.dsl.testblocks import TestResult, run_test
+from forgeplan.spec.job import Job
+
+
+@frozen
+class Analysis:
+    """A plan file, resolved and checked in every view."""
+
+    loaded: Loaded
+    diagnostics: tuple[Diagnostic, ...]
+    """Of language and compiler, sorted; one that shows in several views stands once."""
+
+    @property
+    def sources(self) -> Sources:
+        return self.loaded.sources
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        return self.loaded.plans
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The chosen plan, or all plans, in the chosen profile; then the sweep cells."""
+        return self.loaded.jobs
+
+    def job(self, plan: str, profile: str | None = None, cell: str | None = None) -> Job:
+        """One view. Raises KeyError for a plan or cell that does not exist."""
+        return self.loaded.job(plan, profile, cell)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
+
+
+def analyse(
+    path: str,
+    *,
+    overrides: Sequence[str] = (),
+    profile: str | None = None,
+    plan: str | None = None,
+    text: str | None = None,
+    unsaved: Mapping[str, str] = {},
+) -> Analysis:
+    """Read, resolve and check a plan file; faults are in `diagnostics`. Raises UsageError if the file cannot be read."""
+    derived = derived_values()
+    loaded = load(path, text, derived=derived, overrides=overrides, profile=profile, plan=plan, unsaved=unsaved)
+    found = list(loaded.diagnostics)
+    for job in loaded.views:
+        faults = check(job)
+        if job.plan is None and not any(d.severity is Severity.ERROR for d in (*faults, *loaded.faults_of(job))):
+            faults += loaded.unclaimed_of(job)
+        found += faults
+    found += check_together(loaded.views)
+    return Analysis(loaded, once(found))
+
+
+def once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted; of diagnostics that differ in nothing but the view, the one of the whole file or of the first view."""
+    kept: dict[Diagnostic, Diagnostic] = {}
+    for diagnostic in found:
+        key = attrs.evolve(diagnostic, view="")
+        earlier = kept.get(key)
+        if earlier is None or (earlier.view and not diagnostic.view):
+            kept[key] = diagnostic
+    return tuple(sorted(kept.values(), key=Diagnostic.sort_key))
+
+
+def run_tests(path: str, *, text: str | None = None, overrides: Sequence[str] = ()) -> list[TestResult]:
+    """Run the `test` blocks of a plan file, in order. Raises UsageError if the file cannot be read."""
+    loaded = load(path, text, derived=derived_values(), overrides=overrides)
+    return [run_test(loaded, test, check) for test in loaded.tests]

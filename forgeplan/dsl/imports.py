@@ -1,0 +1,256 @@
+"""Which files does a plan file bring in? Relative ones inside the project, and `std:` modules; nothing else, and not without end."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from attrs import Factory, define, field
+
+from forgeplan.diagnostics.codes import code
+from forgeplan.diagnostics.diagnostic import Diagnostic, Label
+from forgeplan.diagnostics.source import Sources
+from forgeplan.diagnostics.span import Span
+from forgeplan.dsl import syntax
+from forgeplan.dsl.bindings import declare, declare_values, repeated
+from forgeplan.dsl.evaluate import CYCLE
+from forgeplan.dsl.parser import parse
+from forgeplan.dsl.scope import BrokenBinding, ModuleBinding, Scope
+from forgeplan.dsl.suggest import choice, nearest
+
+NOT_FOUND = code("FP0204", "the imported file or `std:` module exists and exports the name")
+OUTSIDE = code("FP0205", "import paths are relative, no URL, and their real path stays inside the project")
+TOO_MANY = code("FP0206", "import depth ≤ 16, ≤ 256 files, ≤ 16 MiB together")
+
+MAX_DEPTH = 16
+MAX_FILES = 256
+MAX_BYTES = 16 * 2**20
+_STD = Path(__file__).parent.parent / "std"
+
+
+@define(eq=False)
+class PlanDecl:
+    """A plan with the module that declares it."""
+
+    plan: syntax.Plan
+    module: Module
+
+
+@define(eq=False)
+class Module:
+    """A file as read, with the names it declares."""
+
+    name: str
+    path: Path | None
+    """The real path; None for a `std:` module."""
+    file: syntax.File
+    scope: Scope
+    plans: dict[str, PlanDecl | None] = Factory(dict)
+    """None: declared, but not usable (already reported)."""
+    modules: dict[str, Module | None] = Factory(dict)
+    """Those imported `as` a name."""
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a statement could not be read: an unknown name may be declared there."""
+        return any(isinstance(item, syntax.ErrorItem) for item in self.file.items)
+
+
+@define(eq=False)
+class Importer:
+    """Reads each file once. `unsaved` has texts that an editor holds, by real path."""
+
+    project: Path
+    sources: Sources
+    report: Callable[[Diagnostic], None]
+    unsaved: Mapping[str, str] = Factory(dict)
+    _loaded: dict[str, Module | None] = Factory(dict)
+    _chain: list[tuple[str, Span]] = field(factory=list)
+    _bytes: int = 0
+
+    def root(self, path: Path, text: str) -> Module:
+        """The module of the plan file itself."""
+        return self._read(str(path.resolve()), shown(path), path.resolve(), text, None)
+
+    def _read(self, key: str, name: str, path: Path | None, text: str, span: Span | None) -> Module:
+        source = self.sources.add(name, text)
+        parsed = parse(source)
+        for diagnostic in parsed.diagnostics:
+            self.report(diagnostic)
+        folder = self._folder(path) if path is not None else ""
+        module = Module(name, path, parsed.file, Scope(folder=folder))
+        self._loaded[key] = None
+        self._chain.append((name, span or Span(name, 0, 0)))
+        self._bytes += len(text)
+        self._declare(module)
+        self._chain.pop()
+        self._loaded[key] = module
+        return module
+
+    def _folder(self, path: Path) -> str:
+        relative = os.path.relpath(path.parent, self.project).replace(os.sep, "/")
+        return "" if relative == "." else posixpath.normpath(relative)
+
+    # declarations -----------------------------------------------------------------------------------------------------
+
+    def _declare(self, module: Module) -> None:
+        for item in module.file.items:
+            match item:
+                case syntax.Import():
+                    self._import_as(module, item)
+                case syntax.FromImport():
+                    self._import_names(module, item)
+                case syntax.Plan():
+                    self._declare_plan(module, item.name, PlanDecl(item, module))
+                case _:
+                    declare_values((item,), module.scope, self.report)
+
+    def _declare_plan(self, module: Module, name: syntax.Name, decl: PlanDecl | None) -> None:
+        earlier = module.plans.get(name.text)
+        if earlier is not None:
+            self.report(repeated(name.text, name.span, earlier.plan.name.span))
+        else:
+            module.plans[name.text] = decl
+
+    def _import_as(self, module: Module, item: syntax.Import) -> None:
+        imported = self._load(module, item.source)
+        module.modules[item.name.text] = imported
+        if imported is None:
+            binding: ModuleBinding | BrokenBinding = BrokenBinding(item.name.text, item.name.span)
+        else:
+            binding = ModuleBinding(item.name.text, item.name.span, imported.scope)
+        declare(binding, module.scope, self.report)
+
+    def _import_names(self, module: Module, item: syntax.FromImport) -> None:
+        imported = self._load(module, item.source)
+        for name in item.names:
+            binding = imported.scope.names.get(name.text) if imported else None
+            if binding is not None:
+                earlier = module.scope.names.get(name.text)
+                if earlier is not None and earlier is not binding:
+                    self.report(repeated(name.text, name.span, earlier.span))
+                else:
+                    module.scope.names[name.text] = binding
+            elif imported is not None and name.text in imported.plans:
+                self._declare_plan(module, name, imported.plans[name.text])
+            else:
+                module.scope.names.setdefault(name.text, BrokenBinding(name.text, name.span))
+                module.plans.setdefault(name.text, None)
+                if imported is not None and not imported.damaged:
+                    self.report(_not_exported(imported, name))
+
+    # files ------------------------------------------------------------------------------------------------------------
+
+    def _load(self, importer: Module, source: syntax.Text) -> Module | None:
+        written = "".join(p for p in source.parts if isinstance(p, str))
+        if any(not isinstance(p, str) for p in source.parts):
+            self.report(OUTSIDE.at(source.span, "an import path is a fixed text, without `${…}`"))
+            return None
+        if written.startswith("std:"):
+            return self._load_std(written, source.span)
+        path = self._resolve(importer, written, source.span)
+        if path is None:
+            return None
+        return self._once(str(path), shown(path), path, source.span)
+
+    def _load_std(self, written: str, span: Span) -> Module | None:
+        name = written.removeprefix("std:")
+        known = sorted(p.stem for p in _STD.glob("*.forge"))
+        if name not in known:
+            meant = nearest(name, known)
+            help = f"`std:{meant}`?" if meant else f"there are {choice(f'std:{k}' for k in known)}"
+            self.report(NOT_FOUND.at(span, f"there is no module `{written}`", help=help))
+            return None
+        return self._once(written, written, None, span)
+
+    def _resolve(self, importer: Module, written: str, span: Span) -> Path | None:
+        """The real path, if it may be read."""
+        if not written or "://" in written or "\\" in written or written.startswith(("/", "~")) or ":" in written[:3]:
+            help = 'write it relative to this file, such as `"lib/models.forge"`, or as `"std:models"`'
+            self.report(OUTSIDE.at(span, f'"{written}" is no relative path', help=help))
+            return None
+        if importer.path is None:
+            self.report(OUTSIDE.at(span, f"`{importer.name}` imports only `std:` modules"))
+            return None
+        path = (importer.path.parent / written).resolve()
+        if not path.is_relative_to(self.project):
+            notes = f"the project is {self.project}: the nearest folder above with a forge.toml, else the plan file's"
+            self.report(OUTSIDE.at(span, f'"{written}" leads out of the project, to {path}', notes=notes))
+            return None
+        return path
+
+    def _once(self, key: str, name: str, path: Path | None, span: Span) -> Module | None:
+        if key in self._loaded:
+            module = self._loaded[key]
+            if module is None and any(n == name for n, _ in self._chain):
+                self._report_cycle(name, span)
+            return module
+        if not self._within_bounds(span):
+            return None
+        text = self._text(key, name, path, span)
+        if text is None:
+            self._loaded[key] = None
+            return None
+        return self._read(key, name, path, text, span)
+
+    def _text(self, key: str, name: str, path: Path | None, span: Span) -> str | None:
+        if key in self.unsaved:
+            return self.unsaved[key]
+        file = path or _STD / f"{name.removeprefix('std:')}.forge"
+        try:
+            return file.read_bytes().decode("utf-8")
+        except UnicodeDecodeError as reason:
+            self.report(NOT_FOUND.at(span, f"{name} is not UTF-8 text: byte {reason.start} cannot be read"))
+        except OSError:
+            near = [p.name for p in file.parent.glob("*.forge")] if file.parent.is_dir() else []
+            meant = nearest(file.name, near)
+            help = f"`{meant}`?" if meant else f"files there: {choice(sorted(near)[:8])}" if near else ()
+            self.report(NOT_FOUND.at(span, f"there is no file {name}", help=help))
+        return None
+
+    def _within_bounds(self, span: Span) -> bool:
+        reason = ""
+        if len(self._chain) > MAX_DEPTH:
+            reason = f"imports nest deeper than {MAX_DEPTH}"
+        elif len(self._loaded) >= MAX_FILES:
+            reason = f"more than {MAX_FILES} files are imported"
+        elif self._bytes > MAX_BYTES:
+            reason = f"the imported files have more than {MAX_BYTES:,} characters together"
+        if reason:
+            notes = "the chain: " + " → ".join(name for name, _ in self._chain)
+            self.report(TOO_MANY.at(span, reason, notes=notes))
+        return not reason
+
+    def _report_cycle(self, name: str, span: Span) -> None:
+        names = [n for n, _ in self._chain]
+        start = names.index(name)
+        edges = [s for _, s in self._chain[start + 1 :]] + [span]
+        path = names[start:] + [name]
+        labels = [Label(s, f"{a} imports {b}") for s, a, b in zip(edges, path, path[1:], strict=True)]
+        self.report(CYCLE.at(labels[-1], "files import one another: " + " → ".join(path), *labels[:-1]))
+
+
+def _not_exported(imported: Module, name: syntax.Name) -> Diagnostic:
+    from forgeplan.dsl.names import replacing
+
+    known = [*imported.scope.names, *imported.plans]
+    meant = nearest(name.text, known)
+    help = f"`{meant}`?" if meant else f"it has {choice(known[:12])}" if known else "it declares nothing"
+    message = f"{imported.name} has no `{name.text}`"
+    return NOT_FOUND.at(name.span, message, help=help, fixes=replacing(name.span, meant))
+
+
+def shown(path: Path) -> str:
+    """A path as the reader knows it: relative to the working directory where it lies below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def project_of(path: Path) -> Path:
+    """The nearest folder above a plan file with a forge.toml, else its own folder."""
+    folder = path.resolve().parent
+    return next((p for p in (folder, *folder.parents) if (p / "forge.toml").is_file()), folder)

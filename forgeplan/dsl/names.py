@@ -1,0 +1,97 @@
+"""Which component or field does a bare word name, and what is said when it names none?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forgeplan.diagnostics.codes import code
+from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
+from forgeplan.diagnostics.span import Span
+from forgeplan.dsl import syntax
+from forgeplan.dsl.scope import Scope
+from forgeplan.dsl.suggest import choice, nearest, ranked
+from forgeplan.dsl.vocabulary import a_kind, alternatives, kinds_in_words, members, places_of
+from forgeplan.spec import types as t
+from forgeplan.spec.registry import components, kinds_of
+
+if TYPE_CHECKING:
+    from forgeplan.dsl.evaluate import Evaluator
+
+UNKNOWN_NAME = code("FP0201", "every reference resolves in its scope; `self` stands where it means something")
+NO_COMPONENT = code("FP0210", "the component is registered, under the kind this field takes")
+WRONG_NODE = code("FP0213", "a reference to an entry of the plan names the right kind")
+
+
+def component_kind(expected: t.FieldType | None) -> str | None:
+    """The kind of component that a field takes, itself or as an item."""
+    for a in alternatives(expected) if expected is not None else ():
+        if isinstance(a, t.Component):
+            return a.kind
+        inner = a.item if isinstance(a, t.ListOf) else a.value if isinstance(a, t.MapOf) else None
+        if inner is not None and (kind := component_kind(inner)):
+            return kind
+    return None
+
+
+def component_named(ev: Evaluator, ref: syntax.NameRef, scope: Scope, expected: t.FieldType | None) -> str | None:
+    """The component that a word outside every scope names; None where it may be something else. Raises Poison."""
+    kind = component_kind(expected)
+    if kind is None:
+        return ref.name if expected is None and kinds_of(ref.name) else None
+    if ref.name in components(kind):
+        return ref.name
+    if ref.name in members(expected) or (ev.plan is not None and ref.name in ev.plan):
+        return None
+    raise ev.fault(_no_component(ref, kind, scope))
+
+
+def _no_component(ref: syntax.NameRef, kind: str, scope: Scope) -> Diagnostic:
+    known = list(components(kind))
+    if kinds_of(ref.name):
+        message = f"`{ref.name}` is {kinds_in_words(ref.name)}, and this takes {a_kind(kind)}"
+        return NO_COMPONENT.at(ref.span, message, help=f"known: {choice(known)}")
+    meant = nearest(ref.name, [*known, *scope.all_names()])
+    fix = replacing(ref.span, meant)
+    if meant is not None and meant not in known:
+        return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=f"`{meant}`?", fixes=fix)
+    helps = [f"`{meant}`?"] if meant else []
+    message = f"there is no {kind.replace('_', ' ')} component called `{ref.name}`"
+    return NO_COMPONENT.at(ref.span, message, help=[*helps, f"known: {choice(known)}"], fixes=fix)
+
+
+def unknown_name(ref: syntax.NameRef, scope: Scope, expected: t.FieldType | None, plan_names: list[str]) -> Diagnostic:
+    """What is said of a bare word that means nothing where it stands."""
+    meant = ranked(ref.name, [*members(expected), *scope.all_names(), *plan_names])
+    helps = [f"{choice(meant)}?"] if meant else []
+    if not meant and (places := places_of(ref.name)):
+        helps = [f"a field is read by its full path: {choice(places[:3])}"]
+    fix = replacing(ref.span, meant[0] if meant else None)
+    return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=helps, fixes=fix)
+
+
+def not_in_map(ref: syntax.NameRef, map: str, entries: list[str], scope: Scope, plan_names: list[str]) -> Diagnostic:
+    """What is said of a word that should name an entry of a map of the plan."""
+    meant = nearest(ref.name, entries)
+    helps = [f"{map} here: {choice(entries)}" if entries else f"the plan has no {map}"]
+    if ref.name in plan_names:
+        message = f"`{ref.name}` is a part of the plan, and this takes the name of one of `{map}`"
+        return WRONG_NODE.at(ref.span, message, help=helps)
+    if meant:
+        helps.insert(0, f"`{meant}`?")
+    message = f"`{map}` has no entry `{ref.name}`"
+    return UNKNOWN_NAME.at(ref.span, message, help=helps, fixes=replacing(ref.span, meant))
+
+
+def unknown_member(base: str, name: syntax.Name, known: list[str]) -> Diagnostic:
+    """What is said of `base.name` where the record has no such member."""
+    meant = nearest(name.text, known)
+    helps = [f"`{base}.{meant}`?"] if meant else []
+    if not meant and (places := [p for p in places_of(name.text) if p != f"{base}.{name.text}"]):
+        helps = [f"`{name.text}` is at {choice(places[:3])}"]
+    message = f"`{base}` has no member `{name.text}`"
+    return UNKNOWN_NAME.at(Label(name.span), message, help=helps, fixes=replacing(name.span, meant))
+
+
+def replacing(span: Span, text: str | None) -> tuple[Fix, ...]:
+    """The fix that writes another word at a place."""
+    return (Fix(f"write `{text}`", (Edit(span, text),)),) if text else ()
