@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, divisors, invariant, legal
@@ -62,11 +61,10 @@ def _further_inversions(names: list[str], first: tuple[str, str]) -> Iterator[st
 
 
 def _reordering(facts: Facts, names: list[str], ordered: list[str]) -> Iterator[Fix]:
-    """Put the text of each item at the place where it belongs, if one file wrote them all."""
-    leaves: list[Any] = [facts.leaves.get(f"apply.{name}") for name in names]
-    if any(leaf is None or not leaf.written for leaf in leaves):
+    """Put each name at its place, if all of them stand there bare: options would have to move with them."""
+    origins = {name: facts.leaves[f"apply.{name}"].origin for name in names if f"apply.{name}" in facts.leaves}
+    if any(name not in origins or origins[name].text != name for name in names):
         return
-    origins = {name: leaf.origin for name, leaf in zip(names, leaves, strict=True)}
     edits = (
         Edit(origins[here].span, origins[there].text)
         for here, there in zip(names, ordered, strict=True)
