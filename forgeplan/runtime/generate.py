@@ -149,7 +149,7 @@ class Writer:
         randoms = [torch.Generator().manual_seed(_seed_of(request.seed, row)) for row in range(len(rows))]
         open_rows = [True] * len(rows)
         tokens_BS, positions_BS, documents_BS = left_padded(rows)
-        cache = Cache()
+        cache = Cache(total=tokens_BS.shape[1] + request.new_tokens)
         for _ in range(request.new_tokens):
             logits_BV, cache = self._forward(tokens_BS, positions_BS, documents_BS, cache)
             found: list[int | None] = []
