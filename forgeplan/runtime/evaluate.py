@@ -10,6 +10,7 @@ import torch
 from forgeplan.runtime.data.microbatch import Microbatch
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.loss import forward_loss
+from forgeplan.runtime.operations.fsdp import drop_gathered
 from forgeplan.runtime.reports import EvalReport
 
 
@@ -21,9 +22,12 @@ def evaluate(name: str, bundle: Bundle, microbatches: Iterable[Microbatch], step
     """
     start = time.monotonic()
     totals = torch.zeros(2, dtype=torch.float64, device=bundle.device)
-    with torch.no_grad():
-        for microbatch in microbatches:
-            sums = forward_loss(bundle, microbatch, randomness=None)
-            totals += torch.stack([sums.loss.double(), sums.counted.double()])
+    try:
+        with torch.no_grad():
+            for microbatch in microbatches:
+                sums = forward_loss(bundle, microbatch, randomness=None)
+                totals += torch.stack([sums.loss.double(), sums.counted.double()])
+    finally:
+        drop_gathered(bundle.model)
     loss, counted = bundle.meshes.sum(totals).tolist()
     return EvalReport(name, step, loss / max(counted, 1), int(counted), time.monotonic() - start)

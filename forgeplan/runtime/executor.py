@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from attrs import define, field
@@ -81,11 +82,15 @@ def _shown(fact: tuple[tuple[int, ...], str] | None) -> str:
     return "nothing" if fact is None else f"{'×'.join(map(str, fact[0]))} {fact[1]}"
 
 
-def named_tensors(model: nn.Module, optimizer: object) -> dict[str, Tensor]:
+class HasState(Protocol):
+    def named_state(self) -> dict[str, Tensor]: ...
+
+
+def named_tensors(model: nn.Module, optimizer: HasState) -> dict[str, Tensor]:
     """Every tensor of the training state by a name free of layout: `model.<parameter>`, `optim.<parameter>.exp_avg` …
 
     Sharded ones are DTensors over the storage in use, so that loading into them in place restores the run.
     """
     found = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
-    found |= {f"optim.{name}": t for name, t in optimizer.named_state().items()}  # type: ignore[attr-defined]
+    found |= {f"optim.{name}": t for name, t in optimizer.named_state().items()}
     return found

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import distributed
+from torch.distributed.tensor import DTensor
 
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.runtime.evaluate import evaluate
-from forgeplan.runtime.executor import build, named_tensors
+from forgeplan.runtime.executor import Bundle, build, named_tensors
 from forgeplan.runtime.init import initialise
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.state import TrainState
@@ -79,3 +82,47 @@ def fail_on_one_rank() -> None:
 
 def world_size() -> int:
     return distributed.get_world_size()
+
+
+class Interrupted(Exception):
+    """Ends an evaluation in its middle."""
+
+
+def shards_after_evaluation(plan: ExecutionPlan, interrupted: bool) -> list[str]:
+    """Names of parameters that an evaluation left gathered, wholly or in part."""
+    bundle = build(plan, CPU)
+    data = TinyData(plan, bundle.meshes.data_rank)
+
+    def microbatches() -> Iterator[Microbatch]:
+        yield data.microbatch(0)
+        if interrupted:
+            raise Interrupted
+
+    with suppress(Interrupted):
+        evaluate("held_out", bundle, microbatches(), step=0)
+    mesh = bundle.meshes.fsdp
+    return [name for name, p in bundle.model.named_parameters() if not isinstance(p, DTensor) or p.device_mesh != mesh]
+
+
+def number_of_groups(plan: ExecutionPlan) -> int:
+    build(plan, CPU)
+    return len(distributed.distributed_c10d._world.pg_map)
+
+
+class Evaluating(Quiet):
+    """Services that evaluate after every step."""
+
+    def __init__(self, bundle: Bundle, data: TinyData) -> None:
+        super().__init__()
+        self.bundle, self.data = bundle, data
+
+    def evaluate_if_due(self, passage: Any, state: TrainState) -> None:
+        evaluate("held_out", self.bundle, [self.data.microbatch(100)], state.step)
+
+
+def train_between_evaluations(plan: ExecutionPlan) -> Any:
+    bundle = build(plan, CPU)
+    data = TinyData(plan, bundle.meshes.data_rank)
+    services = Evaluating(bundle, data)
+    train(plan, bundle, build_optimizer(bundle), data, TrainState(), services)
+    return [(r.loss, r.grad_norm) for r in services.reports]

@@ -60,6 +60,35 @@ def test_evaluation_weighs_labels_not_microbatches_or_ranks(pools: Pools) -> Non
     assert losses == [pytest.approx(wanted, rel=1e-12)] * 2
 
 
+@pytest.mark.parametrize("interrupted", [False, True], ids=["whole", "interrupted"])
+@pytest.mark.parametrize("tie", [False, True], ids=["untied", "tied"])
+@pytest.mark.parametrize("reshard", ["never", 2])
+def test_an_evaluation_leaves_no_parameter_gathered(
+    reshard: str | int, tie: bool, interrupted: bool, pools: Pools
+) -> None:
+    """A checkpoint that follows must find shards, cut over all ranks."""
+    plan = execution_plan(mesh=Mesh(dp_shard=4), model=decoder(tie=tie), reshard=reshard)
+    assert pools[4].run("tests.parity.on_ranks:shards_after_evaluation", plan, interrupted) == [[]] * 4
+
+
+def test_evaluations_between_steps_change_no_bit_of_training(pools: Pools) -> None:
+    plan = execution_plan(mesh=FSDP2, accumulation=2, total_steps=4)
+    trained = pools[2].run("tests.parity.executed:train_and_report", plan, False)[0]
+    with_evaluations = pools[2].run("tests.parity.on_ranks:train_between_evaluations", plan)[0]
+    assert with_evaluations == list(zip(trained.losses, trained.norms, strict=True))
+
+
+def test_resharding_to_a_number_of_ranks_makes_the_same_groups_for_any_depth(pools: Pools) -> None:
+    few, many = (
+        pools[4].run(
+            "tests.parity.on_ranks:number_of_groups",
+            execution_plan(mesh=Mesh(dp_shard=4), reshard=2, model=decoder(layers=layers)),
+        )
+        for layers in (1, 6)
+    )
+    assert few == many
+
+
 def test_state_has_the_same_names_shapes_and_values_in_every_layout(pools: Pools) -> None:
     plan = execution_plan(mesh=HSDP, dtype="fp64", recompute="full", model=decoder(vocab=5, kv_heads=1, tie=True))
     sharded = pools[4].run("tests.parity.on_ranks:state_after_training", plan)[0]

@@ -41,6 +41,13 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
         bundle.before_microbatch = model.set_requires_gradient_sync
 
 
+def drop_gathered(model: nn.Module) -> None:
+    """Back to shards everywhere: after a forward without backward, some units have gathered tensors for parameters."""
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
+
+
 def _shard_units(operation: Fsdp, bundle: Bundle, model: Any) -> None:
     shard = partial(
         fully_shard,
