@@ -60,8 +60,10 @@ def _axes(graph: DiGraph, facts: Facts) -> None:
 
 
 def _transforms(graph: DiGraph, facts: Facts) -> None:
+    """Written transforms; one that is switched off is none."""
     for item in facts.block("apply"):
-        ir.add(graph, ir.Transform(item.tag, "plan"))
+        if getattr(item, "mode", "") != "none":
+            ir.add(graph, ir.Transform(item.tag, "plan"))
 
 
 def _services(graph: DiGraph, facts: Facts) -> None:

@@ -10,11 +10,11 @@ from forgeplan.compiler.draw import folded, to_dot, to_mermaid
 from forgeplan.compiler.graph import Relation, edges, nodes
 from forgeplan.compiler.lower import lower
 from forgeplan.compiler.passes.manager import Results, analyses, in_order
+from forgeplan.compiler.passes.program import in_order as in_program_order
 from forgeplan.compiler.passes.structure import place_transforms, shard_modules
 from forgeplan.compiler.text import GraphTextError, parse_graph, print_graph
 from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.plan.mesh import Mesh
-from forgeplan.plan.operations import Build, Fsdp, Initialise, Materialise, Recompute
 from tests.compiler.jobs import job, share, steps
 from tests.compiler.test_parameters import TINY
 
@@ -75,20 +75,24 @@ def test_a_line_that_says_nothing_is_named_by_its_number(line: str) -> None:
 
 def test_placing_transforms_keeps_the_order_that_matters() -> None:
     before = parse_graph("graph g\nmodule model\ntransform recompute placed_by=plan")
-    program = (Build("always"), Recompute("plan"), Fsdp("always"), Materialise("always"), Initialise("always"))
-    assert print_graph(place_transforms(before, program)) == (
+    assert print_graph(place_transforms(before)) == (
         "graph g\n"
         "module model\n"
-        "transform build placed_by=always\n"
         "transform recompute placed_by=plan\n"
+        "transform build placed_by=always\n"
         "transform fsdp placed_by=always\n"
         "transform materialise placed_by=always\n"
         "transform initialise placed_by=always\n"
-        "transform build -must_precede-> transform recompute\n"
         "transform recompute -must_precede-> transform fsdp\n"
+        "transform build -must_precede-> transform recompute\n"
         "transform fsdp -must_precede-> transform materialise\n"
         "transform materialise -must_precede-> transform initialise\n"
     )
+
+
+def test_a_graph_with_a_wrong_order_is_still_a_graph() -> None:
+    before = parse_graph("graph g\ntransform fsdp placed_by=plan\ntransform recompute placed_by=plan")
+    assert in_program_order(place_transforms(before)).index("recompute") == 1
 
 
 def test_modules_with_parameters_are_sharded_over_axes_above_one() -> None:

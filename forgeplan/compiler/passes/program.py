@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from forgeplan.compiler import graph as ir
 from forgeplan.compiler.facts import Facts
+from forgeplan.compiler.graph import Relation
 from forgeplan.compiler.passes.manager import Results, analysis
 from forgeplan.plan.operations import OPERATIONS, Build, Fsdp, Initialise, Materialise, Operation, Recompute
 
-Maker = Callable[[Facts, Any, str], Operation | None]
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
-
-def _recompute(facts: Facts, written: Any, placed_by: str) -> Operation | None:
-    return Recompute(placed_by, written.mode) if written and written.mode != "none" else None
+Maker = Callable[[Facts, Any, str], Operation]
 
 
 def _fsdp(facts: Facts, written: Any, placed_by: str) -> Operation:
@@ -24,29 +25,30 @@ def _fsdp(facts: Facts, written: Any, placed_by: str) -> Operation:
 
 MAKERS: dict[str, Maker] = {
     "build": lambda facts, written, placed_by: Build(placed_by),
-    "recompute": _recompute,
+    "recompute": lambda facts, written, placed_by: Recompute(placed_by, written.mode),
     "fsdp": _fsdp,
     "materialise": lambda facts, written, placed_by: Materialise(placed_by),
     "initialise": lambda facts, written, placed_by: Initialise(placed_by, facts["seed"].value),
 }
-"""For each operation, how it is made from the job; None where it is not in the program."""
+"""For each operation, how it is made from the facts, the item of `apply` that names it (or None), and who placed it."""
 
 
-@analysis("program")
+@analysis("program", "graph")
 def program(results: Results) -> tuple[Operation, ...]:
-    """The written transforms in their order, and the others at their place."""
-    facts = results.facts
+    """The transforms of the graph in order, with their options."""
+    facts, graph = results.facts, results["graph"]
     written = {item.tag: item for item in facts.block("apply")}
-    order = list(written)
-    for name in OPERATIONS:
-        if name not in written:
-            order.insert(_place(name, order), name)
-    made = (MAKERS[name](facts, written.get(name), "plan" if name in written else "always") for name in order)
-    return tuple(operation for operation in made if operation is not None)
+    placed_by = {node.name: node.placed_by for node in ir.nodes(graph, ir.Transform)}
+    return tuple(MAKERS[name](facts, written.get(name), placed_by[name]) for name in in_order(graph))
 
 
-def _place(name: str, order: list[str]) -> int:
-    """The last place from which everything that must follow still follows; after everything that must come before."""
-    follows = [i for i, other in enumerate(order) if other in OPERATIONS[name].before]
-    precedes = [i + 1 for i, other in enumerate(order) if name in OPERATIONS[other].before]
-    return max([min(follows, default=len(order)), *precedes])
+def in_order(graph: DiGraph) -> list[str]:
+    """The graph's transforms, each after all that must precede it; a free choice follows the list of OPERATIONS."""
+    import networkx
+
+    order = networkx.DiGraph()
+    order.add_nodes_from(ir.key(node) for node in ir.nodes(graph, ir.Transform))
+    order.add_edges_from((start, end) for start, end, _ in ir.edges(graph, Relation.MUST_PRECEDE))
+    ranks = {f"transform {name}": rank for rank, name in enumerate(OPERATIONS)}
+    sorted_ = networkx.lexicographical_topological_sort(order, key=ranks.__getitem__)
+    return [key.removeprefix("transform ") for key in sorted_]

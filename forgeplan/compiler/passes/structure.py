@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from forgeplan.compiler import graph as ir
 from forgeplan.compiler.graph import Relation
 from forgeplan.compiler.passes.manager import Results, analysis
 from forgeplan.plan.mesh import Mesh
-from forgeplan.plan.operations import OPERATIONS, Operation
+from forgeplan.plan.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -17,30 +17,36 @@ if TYPE_CHECKING:
 SHARDING_AXES = ("dp_shard", "cp")
 
 
-@analysis("graph", "mesh", "program")
+@analysis("graph", "mesh")
 def structure(results: Results) -> DiGraph:
-    """The lowered graph with every transform of the program in its order, and modules over the axes that shard them."""
+    """The lowered graph with every transform of the program, and modules over the axes that shard them."""
     from forgeplan.compiler.lower import lower
 
-    return shard_modules(place_transforms(lower(results.facts), results["program"]), results["mesh"])
+    return shard_modules(place_transforms(lower(results.facts)), results["mesh"])
 
 
-def place_transforms(graph: DiGraph, program: Sequence[Operation]) -> DiGraph:
-    """The graph with a node for each operation, and an edge for each pair whose order matters and no other implies."""
+def place_transforms(graph: DiGraph) -> DiGraph:
+    """The graph with the transforms that are always there, and an edge for each pair whose order matters.
+
+    Written transforms keep their written order, unless it contradicts the rules (a check reports that). Edges that
+    others imply are left out.
+    """
     import networkx
 
     placed = graph.copy()
-    placed.remove_nodes_from([key for key, data in graph.nodes(data=True) if isinstance(data["node"], ir.Transform)])
+    written = [node.name for node in ir.nodes(graph, ir.Transform)]
+    for name, operation in OPERATIONS.items():
+        if operation.always and name not in written:
+            ir.add(placed, ir.Transform(name, "always"))
+    names = [node.name for node in ir.nodes(placed, ir.Transform)]
     order = networkx.DiGraph()
-    for operation in program:
-        order.add_node(ir.add(placed, ir.Transform(operation.name, operation.placed_by)))
-    names = [operation.name for operation in program]
-    for name in names:
-        for later in names:
-            if later in OPERATIONS[name].before:
-                order.add_edge(f"transform {name}", f"transform {later}")
+    order.add_nodes_from(names)
+    order.add_edges_from((name, later) for name in names for later in names if later in OPERATIONS[name].before)
+    for pair in pairwise(written):
+        if not networkx.has_path(order, *reversed(pair)):
+            order.add_edge(*pair)
     for start, end in networkx.transitive_reduction(order).edges:
-        ir.connect(placed, start, Relation.MUST_PRECEDE, end)
+        ir.connect(placed, f"transform {start}", Relation.MUST_PRECEDE, f"transform {end}")
     return placed
 
 

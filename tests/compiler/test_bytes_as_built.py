@@ -1,0 +1,80 @@
+"""Do the planned bytes of a rank equal those of the model that the runtime builds there?
+
+A fake process group gives every rank's shapes in one process: collectives do nothing, so values are meaningless, but
+the tensors are those of the rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, distributed
+from torch.distributed.tensor import DTensor
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from forgeplan.compiler import emit
+from forgeplan.plan.execution_plan import ExecutionPlan, RankClass
+from forgeplan.runtime.executor import build
+from forgeplan.runtime.loss import forward_loss
+from forgeplan.runtime.optim.optimizer import build_optimizer
+from tests.compiler.jobs import job
+from tests.compiler.test_parameters import TINY
+from tests.compiler.test_shards import ranks_of
+from tests.runtime.tiny import TinyData
+
+CPU = {"cluster.arch": "cpu", "cluster.hbm": None, "batch.global": ..., "batch.accumulation": 1, "batch.micro": 1,
+       "batch.length": 8, "precision.compute": "fp32"}  # fmt: skip
+
+LAYOUTS: dict[str, tuple[dict[str, Any], list[int]]] = {
+    "one rank": ({"cluster.devices_per_node": 1}, [0]),
+    "three shards": ({"cluster.devices_per_node": 3}, [0, 1, 2]),
+    "more ranks than rows": ({"cluster.devices_per_node": 7, "model.kv_heads": 1, "model.qk_norm": True}, [0, 5, 6]),
+    "replicas of shards": ({"cluster.devices_per_node": 6, "mesh.dp_replicate": 2}, [0, 2, 3, 5]),
+    "replicas only": ({"cluster.devices_per_node": 2, "mesh.dp_replicate": 2}, [1]),
+    "tied, layer norm, biases": (
+        {"cluster.devices_per_node": 3, "model.tie": True, "model.norm": "layer", "model.bias": True},
+        [0, 2],
+    ),
+    "bf16 moments": ({"cluster.devices_per_node": 3, "precision.moments": "bf16"}, [2]),
+    "bf16 throughout": (
+        {"cluster.devices_per_node": 3, "precision.params": "bf16", "precision.compute": "bf16",
+         "precision.moments": "bf16", "precision.reduce": "fp32"},
+        [0, 2],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "ranks"), LAYOUTS.values(), ids=LAYOUTS)
+def test_planned_bytes_are_the_bytes_of_the_built_model(changes: dict[str, Any], ranks: list[int]) -> None:
+    plan = emit(job({**TINY, **CPU, **changes}))
+    for rank in ranks:
+        planned = class_of(plan, rank)
+        assert built(plan, rank) == (planned.parameter_bytes, planned.gradient_bytes, planned.optimizer_bytes)
+
+
+def class_of(plan: ExecutionPlan, rank: int) -> RankClass:
+    (found,) = (ranks for ranks in plan.rank_classes if rank in ranks_of(ranks))
+    return found
+
+
+def built(plan: ExecutionPlan, rank: int) -> tuple[int, int, int]:
+    """Bytes of parameters, gradients after a backward, and optimizer state on a rank."""
+    if plan.mesh.world > 1:
+        distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=plan.mesh.world)
+    try:
+        bundle = build(plan, torch.device("cpu"))
+        optimizer = build_optimizer(bundle)
+        forward_loss(bundle, TinyData(plan).microbatch(0), None).loss.backward()
+        parameters = list(bundle.model.parameters())
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        return size(parameters), size(gradients), size(list(optimizer.named_state().values()))
+    finally:
+        if plan.mesh.world > 1:
+            distributed.destroy_process_group()
+
+
+def size(tensors: list[Any]) -> int:
+    local = [t.to_local() if isinstance(t, DTensor) else t for t in tensors]
+    return sum(t.numel() * t.element_size() for t in local if isinstance(t, Tensor))
