@@ -118,7 +118,7 @@ class _Launch:
                     return
 
     def _deliver(self) -> None:
-        """Hand the next signal to each rank, also to those that start later. One a look: two at once are seen as one."""
+        """Hand each rank its next signal, also one that started late. One a look: two at once are seen as one."""
         if not self.pending:
             return
         for rank, pid in self.folder.pids().items():
