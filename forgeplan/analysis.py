@@ -54,7 +54,7 @@ def analyse(
     text: str | None = None,
     unsaved: Mapping[str, str] = {},
 ) -> Analysis:
-    """Read, resolve and check a plan file; faults are in `diagnostics`. Raises UsageError if the file cannot be read."""
+    """Read, resolve and check a plan file; faults are in `diagnostics`. Raises UsageError for an unreadable file."""
     derived = derived_values()
     loaded = load(path, text, derived=derived, overrides=overrides, profile=profile, plan=plan, unsaved=unsaved)
     found = list(loaded.diagnostics)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from forgeplan.dsl.checks import check
 from forgeplan.dsl.leaves import origins
+from forgeplan.dsl.scope import LetBinding
 from forgeplan.dsl.slots import Slot
 from forgeplan.dsl.values import Poison
 from forgeplan.dsl.view import View
@@ -30,10 +32,20 @@ def assemble(
         plan = view.root.structured()
     except Poison:
         pass
+    _read_constants(view)
     derived = {path: value for path in view.derived if (value := _derived(view, path, leaves)) is not None}
     checks = tuple(done for item, scope, layer in view.checks if (done := check(view, item, scope, layer)) is not None)
     stack = view.stack
     return Job(stack.name, stack.plan.name.text, file, project, leaves, blocks, plan, derived, checks, hashes, vary)
+
+
+def _read_constants(view: View) -> None:
+    """Evaluate the `let`s of all bodies, so that their faults show even if nobody reads them."""
+    for scope in view.ev.scopes:
+        for binding in scope.names.values():
+            if isinstance(binding, LetBinding):
+                with suppress(Poison):
+                    view.ev.value_of(binding, binding.span)
 
 
 def _derived(view: View, path: str, leaves: Mapping[str, Leaf]) -> Any:

@@ -11,7 +11,9 @@ from forgeplan.dsl import syntax
 from forgeplan.dsl.scope import Binding, BrokenBinding, LetBinding, ParamBinding, Scope
 from forgeplan.dsl.vocabulary import schema_words
 
-TWICE = code("FP0202", "one declaration per name and scope (let, param, import, plan, profile, node, source, sweep, test)")
+TWICE = code(
+    "FP0202", "one declaration per name and scope (let, param, import, plan, profile, node, source, sweep, test)"
+)
 TAKEN = code("FP0208", "`let` and `param` do not take a word of the schema (bare member, node kind, component)")
 
 Report = Callable[[Diagnostic], None]

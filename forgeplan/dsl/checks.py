@@ -10,8 +10,8 @@ from forgeplan.diagnostics.codes import Code, code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label, Severity
 from forgeplan.diagnostics.span import COMMAND_LINE, SCHEMA
 from forgeplan.dsl import syntax
-from forgeplan.dsl.evaluate import UNDEFINED
 from forgeplan.dsl.leaves import origins
+from forgeplan.dsl.references import UNDEFINED
 from forgeplan.dsl.scope import Scope
 from forgeplan.dsl.values import Poison, Value, kind_of, show
 from forgeplan.dsl.view import View
@@ -97,7 +97,11 @@ def _bound(condition: syntax.Expr, operands: list[Operand]) -> str | tuple[str, 
 def _written(number: syntax.Number) -> str:
     if number.unit is None:
         return number.spelling
-    return number.spelling + ("" if number.unit_span and number.unit_span.start == number.span.start + len(number.spelling) else " ") + number.unit
+    return (
+        number.spelling
+        + ("" if number.unit_span and number.unit_span.start == number.span.start + len(number.spelling) else " ")
+        + number.unit
+    )
 
 
 def operands_of(view: View, expr: syntax.Expr, scope: Scope) -> Iterator[Operand]:
@@ -146,5 +150,3 @@ def references(expr: syntax.Expr) -> Iterator[syntax.Expr]:
                 pending += [index, base]
             case syntax.ListExpr(items=items):
                 pending += reversed(items)
-
-

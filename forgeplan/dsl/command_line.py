@@ -9,11 +9,11 @@ from pathlib import Path
 
 from attrs import define, field
 
-from forgeplan.diagnostics.diagnostic import Diagnostic
+from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import COMMAND_LINE, Span
 from forgeplan.dsl import syntax
-from forgeplan.dsl.faults import DISAGREE, UNKNOWN_ON_COMMAND_LINE, Label
+from forgeplan.dsl.faults import DISAGREE, UNKNOWN_ON_COMMAND_LINE
 from forgeplan.dsl.imports import Module
 from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution, Group
 from forgeplan.dsl.parser import parse_expression
@@ -38,7 +38,12 @@ class CommandLine:
 
     @classmethod
     def read(
-        cls, overrides: Sequence[str], module: Module, project: Path, sources: Sources, report: Callable[[Diagnostic], None]
+        cls,
+        overrides: Sequence[str],
+        module: Module,
+        project: Path,
+        sources: Sources,
+        report: Callable[[Diagnostic], None],
     ) -> CommandLine:
         """Sort overrides; what is neither a param of the file nor a field of plans is reported."""
         line = cls(sources)
@@ -107,4 +112,6 @@ def _unknown(names: list[syntax.Name], span: Span, module: Module) -> Diagnostic
     if params and not meant:
         helps.append(f"params of this file: {choice(params)}")
     path = ".".join(n.text for n in names)
-    return UNKNOWN_ON_COMMAND_LINE.at(span, f"`{path}` is neither a param of this file nor a field of a plan", help=helps)
+    return UNKNOWN_ON_COMMAND_LINE.at(
+        span, f"`{path}` is neither a param of this file nor a field of a plan", help=helps
+    )

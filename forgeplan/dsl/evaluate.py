@@ -1,24 +1,20 @@
-"""What is the value of an expression? Evaluated when it is read, once, with every reference on the way known for cycles."""
+"""What is the value of an expression? Evaluated once, when it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NoReturn, Protocol
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, ClassVar
 
 from forgeplan.diagnostics.codes import code
-from forgeplan.diagnostics.diagnostic import Diagnostic, Label
-from forgeplan.diagnostics.source import Sources
-from forgeplan.diagnostics.span import NOWHERE, SCHEMA, Span
+from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import functions, operators, syntax
-from forgeplan.dsl.bounds import MAX_DEPTH, MAX_OPERATIONS, TOO_LARGE, OutOfBounds, check_items, check_text
-from forgeplan.dsl.names import component_named, not_in_map, unknown_member, unknown_name
+from forgeplan.dsl.bounds import MAX_OPERATIONS, TOO_LARGE, OutOfBounds, check_items, check_text
+from forgeplan.dsl.names import component_named, not_a_member, not_in_map, unknown_name
 from forgeplan.dsl.operators import Undefined
+from forgeplan.dsl.references import POISON, UNDEFINED, References
 from forgeplan.dsl.scope import (
-    Binding,
-    BrokenBinding,
-    LetBinding,
     ModuleBinding,
-    ParamBinding,
     Scope,
     ValueBinding,
 )
@@ -31,129 +27,11 @@ from forgeplan.spec import types as t
 from forgeplan.spec.quantity import NUMBER, Quantity
 from forgeplan.spec.registry import kinds_of
 
-CYCLE = code("FP0203", "values, imports and `extends` are free of cycles")
-UNDEFINED = code("FP0313", "the operation is defined for its operands: dimensions, divisor, index, member")
 UNKNOWN_UNIT = code("FP0309", "a dimensioned field carries a unit, and the unit is known")
 
-_POISON = object()
 
-
-class PlanReader(Protocol):
-    """What expressions inside a plan can read besides what their scopes name."""
-
-    def __contains__(self, name: object) -> bool: ...
-    def names(self) -> list[str]: ...
-    def read(self, ref: syntax.NameRef) -> Value: ...
-    def entries(self, map: str) -> list[str] | None: ...
-    def type_at(self, names: list[str]) -> t.FieldType | None: ...
-    def is_derived(self, path: str) -> bool: ...
-    def derived_below(self, path: str) -> list[str]: ...
-    def reads_of(self, path: str) -> tuple[str, ...]: ...
-    def derived_python(self, path: str) -> Any: ...
-    def derived_value(self, path: str) -> Value: ...
-
-
-class Evaluator:
+class Evaluator(References):
     """Values of one view of one plan, or (with `plan` None) the constants of the files themselves."""
-
-    def __init__(
-        self, sources: Sources, report: Callable[[Diagnostic], None], files: Evaluator | None = None, plan: PlanReader | None = None
-    ) -> None:
-        self.sources = sources
-        self.report = report
-        self.files = files or self
-        self.plan = plan
-        self.given: Mapping[Binding, tuple[syntax.Expr, Scope]] = {}
-        """Values of params from a sweep cell or the command line."""
-        self.conform: Callable[[Evaluator, Binding, Value], Value] = lambda ev, binding, value: value
-        """Checks the value of a typed `let` or a `param` against its declared type."""
-        self.unclaimed: list[Diagnostic] = []
-        """Faults of values that nobody wrote; an invariant of the compiler says more about them."""
-        self.at: Span = NOWHERE
-        """The reference that is being followed."""
-        self._values: dict[Binding, Value | object] = {}
-        self._active: dict[object, tuple[str, Span]] = {}
-        self._operations = 0
-
-    def fault(self, diagnostic: Diagnostic) -> Poison:
-        """Report, and hand back what is raised to silence whatever depends on it."""
-        self.report(diagnostic)
-        return Poison()
-
-    def text(self, span: Span) -> str:
-        """The source text of a place."""
-        source = self.sources.get(span.file)
-        return source.text[span.start : span.end] if source else ""
-
-    # references -------------------------------------------------------------------------------------------------------
-
-    def enter(self, key: object, label: str, span: Span) -> None:
-        """Begin the evaluation of something that can be referred to. Raises Poison at a cycle."""
-        if key in self._active:
-            self._cycle(key, span)
-        if len(self._active) >= MAX_DEPTH:
-            raise self.fault(TOO_LARGE.at(span, f"references nest deeper than {MAX_DEPTH:,}"))
-        self._active[key] = (label, span)
-
-    def leave(self, key: object) -> None:
-        self._active.pop(key, None)
-
-    def _cycle(self, key: object, span: Span) -> NoReturn:
-        keys = list(self._active)
-        around = [self._active[k] for k in keys[keys.index(key) :]]
-        labels = [label for label, _ in around]
-        spans = [s for _, s in around[1:]] + [span]
-        first = spans.index(min(spans))
-        labels = labels[first:] + labels[:first]
-        spans = spans[first:] + spans[:first]
-        edges = [
-            Label(s, f"{a} needs {b}")
-            for s, a, b in zip(spans, labels, labels[1:] + labels[:1], strict=True)
-            if s.file != SCHEMA
-        ]
-        path = " → ".join([*labels, labels[0]])
-        message = f"the value needs itself: {path}"
-        raise self.fault(CYCLE.at(edges[0] if edges else spans[0], message, *edges[1:]))
-
-    def value_of(self, binding: Binding, span: Span) -> Value:
-        """The value behind a name. Raises Poison."""
-        if isinstance(binding, ValueBinding):
-            return binding.value
-        if isinstance(binding, LetBinding):
-            home = self.files if binding.scope.is_file() else self
-            return home._constant(binding, binding.expr, binding.scope, span)
-        if isinstance(binding, ParamBinding):
-            expr, scope = self.files.given.get(binding, (binding.param.default, binding.scope))
-            if expr is None:
-                raise Poison
-            return self.files._constant(binding, expr, scope, span)
-        if isinstance(binding, ModuleBinding):
-            message = f"`{binding.name}` is an imported file, not a value"
-            raise self.fault(UNDEFINED.at(span, message, help=f"read one of its names: `{binding.name}.…`"))
-        raise Poison
-
-    def _constant(self, binding: Binding, expr: syntax.Expr, scope: Scope, span: Span) -> Value:
-        found = self._values.get(binding, None)
-        if found is None and binding not in self._values:
-            self.enter(binding, f"`{binding.name}`", span)
-            found = _POISON
-            try:
-                found = self.conform(self, binding, self.evaluate(expr, scope, expected_by(binding)))
-            finally:
-                self._values[binding] = found
-                self.leave(binding)
-        if found is _POISON:
-            raise Poison
-        return found  # type: ignore[return-value]
-
-    def exported(self, module: ModuleBinding, name: syntax.Name) -> Binding:
-        """A name of an imported file. Raises Poison."""
-        binding = module.scope.names.get(name.text)
-        if binding is None:
-            raise self.fault(unknown_member(module.name, name, list(module.scope.names)))
-        if isinstance(binding, BrokenBinding):
-            raise Poison
-        return binding
 
     # expressions ------------------------------------------------------------------------------------------------------
 
@@ -166,7 +44,9 @@ class Evaluator:
             raise Poison
         return self._methods[type(expr)](self, expr, scope, expected)  # type: ignore[no-any-return]
 
-    def evaluate_all(self, exprs: tuple[syntax.Expr, ...], scope: Scope, expected: t.FieldType | None = None) -> list[Value]:
+    def evaluate_all(
+        self, exprs: tuple[syntax.Expr, ...], scope: Scope, expected: t.FieldType | None = None
+    ) -> list[Value]:
         """Values of independent expressions: the faults of all are reported. Raises Poison if any had one."""
         values: list[Value] = []
         poisoned = False
@@ -199,8 +79,11 @@ class Evaluator:
         if isinstance(value, Range):
             low, high = value.low.amount, value.high.amount
             if isinstance(low, int) and isinstance(high, int):
-                return self._guarded(span, lambda: _count(low, high, value.low))
-            raise self.fault(UNDEFINED.at(span, f"the range {show(value)} does not count from whole number to whole number"))
+                counted: list[Value] = self._guarded(span, lambda: _count(low, high, value.low))
+                return counted
+            raise self.fault(
+                UNDEFINED.at(span, f"the range {show(value)} does not count from whole number to whole number")
+            )
         if isinstance(value, RecordLike):
             return [Symbol(name) for name in value.names()]
         raise self.fault(UNDEFINED.at(span, f"a list or a range is wanted here, not {kind_of(value)}"))
@@ -238,7 +121,11 @@ class Evaluator:
         unit = UNITS.get(expr.unit)
         if unit is None:
             meant = nearest(expr.unit, UNITS)
-            help = f"`{meant}`?" if meant else "counted things are tokens, sequences, steps, runs; sizes GiB, GB; times s, min, h"
+            help = (
+                f"`{meant}`?"
+                if meant
+                else "counted things are tokens, sequences, steps, runs; sizes GiB, GB; times s, min, h"
+            )
             raise self.fault(UNKNOWN_UNIT.at(expr.unit_span or expr.span, f"`{expr.unit}` is no unit", help=help))
         factor, dimension = unit
         return Quantity(whole_if_possible(expr.amount * factor), dimension)
@@ -253,10 +140,13 @@ class Evaluator:
         pieces: list[str] = []
         folder = scope.folder
         for number, part in enumerate(expr.parts):
-            value = part if isinstance(part, str) else next(values)
+            if isinstance(part, str):
+                pieces.append(part)
+                continue
+            value = next(values)
             if number == 0 and isinstance(value, Text):
                 folder = value.folder
-            pieces.append(part if isinstance(part, str) else self._spelled(value, part.span))
+            pieces.append(self._spelled(value, part.span))
         self._guarded(expr.span, lambda: check_text(sum(map(len, pieces))))
         return Text("".join(pieces), folder)
 
@@ -380,7 +270,9 @@ class Evaluator:
         if name not in functions.FUNCTIONS:
             known = ", ".join(f"`{f}`" for f in functions.FUNCTIONS)
             text = self.text(expr.function.span)
-            raise self.fault(UNDEFINED.at(expr.function.span, f"`{text}` is no function", help=f"functions are {known}"))
+            meant = nearest(text, functions.FUNCTIONS)
+            help = [f"`{meant}`?", f"functions are {known}"] if meant else f"functions are {known}"
+            raise self.fault(UNDEFINED.at(expr.function.span, f"`{text}` is no function", help=help))
         arguments = self.evaluate_all(expr.arguments, scope)
         return self._guarded(expr.span, lambda: functions.call(name, arguments))  # type: ignore[no-any-return]
 
@@ -400,7 +292,7 @@ class Evaluator:
         chain = [expr]
         while isinstance(chain[-1].left, syntax.Binary):
             chain.append(chain[-1].left)
-        value = self._attempt(chain[-1].left, scope)
+        value: Any = self._attempt(chain[-1].left, scope)
         for node in reversed(chain):
             if node.operator in ("and", "or"):
                 value = self._logic(node, value, scope)
@@ -408,19 +300,16 @@ class Evaluator:
                 value = self._contains(node, value, scope)
             else:
                 right = self._attempt(node.right, scope)
-                if value is _POISON or right is _POISON:
-                    value = _POISON
-                else:
-                    value = self._apply(node, value, right)
-        if value is _POISON:
+                value = POISON if POISON in (value, right) else self._apply(node, value, right)
+        if value is POISON:
             raise Poison
-        return value  # type: ignore[return-value]
+        return value  # type: ignore[no-any-return]
 
     def _attempt(self, expr: syntax.Expr, scope: Scope) -> Any:
         try:
             return self.evaluate(expr, scope)
         except Poison:
-            return _POISON
+            return POISON
 
     def _apply(self, node: syntax.Binary, left: Value, right: Value) -> Any:
         try:
@@ -429,18 +318,18 @@ class Evaluator:
             self.report(UNDEFINED.at(node.span, str(reason), help=reason.help or ()))
         except OutOfBounds as reason:
             self.report(TOO_LARGE.at(node.span, f"`{_excerpt(self.text(node.span))}`: {reason}"))
-        return _POISON
+        return POISON
 
     def _logic(self, node: syntax.Binary, left: Any, scope: Scope) -> Any:
-        if left is _POISON:
-            return _POISON
+        if left is POISON:
+            return POISON
         if self._truth(left, node.left.span) == (node.operator == "or"):
             return node.operator == "or"
         return self._truth(self.evaluate(node.right, scope), node.right.span)
 
     def _contains(self, node: syntax.Binary, left: Any, scope: Scope) -> Any:
-        if left is _POISON:
-            return _POISON
+        if left is POISON:
+            return POISON
         right = self.evaluate(node.right, scope, self.type_of(node.left))
         return self._guarded(node.span, lambda: operators.contains(left, right))
 
@@ -451,15 +340,21 @@ class Evaluator:
         poisoned = False
         for operand, type_ in zip(expr.operands, types, strict=True):
             try:
-                values.append(self.evaluate(operand, scope, known if type_ is None else None))
+                value = self.evaluate(operand, scope, known if type_ is None else None)
+                if (
+                    type_ is None
+                    and isinstance(value, Symbol)
+                    and known is not None
+                    and value.name not in members(known)
+                ):
+                    raise self.fault(not_a_member(self.text(expr.operands[0].span), known, value.name, operand.span))
+                values.append(value)
             except Poison:
                 poisoned = True
         if poisoned:
             raise Poison
-        for (left, right), operator in zip(zip(values, values[1:], strict=False), expr.operators, strict=True):
-            if not self._guarded(expr.span, lambda a=left, b=right, o=operator: operators.compare(o, a, b)):
-                return False
-        return True
+        pairs = zip(pairwise(values), expr.operators, strict=True)
+        return self._guarded(expr.span, lambda: all(operators.compare(o, a, b) for (a, b), o in pairs))  # type: ignore[no-any-return]
 
     def type_of(self, expr: syntax.Expr) -> t.FieldType | None:
         """The type of the field that a full path names, if it is one."""
@@ -493,13 +388,6 @@ class Evaluator:
     }
 
 
-def expected_by(binding: Binding) -> t.FieldType | None:
-    """The type that a declaration states for its value."""
-    from forgeplan.dsl.params import declared_type
-
-    return declared_type(binding)
-
-
 def _item_type(expected: t.FieldType | None) -> t.FieldType | None:
     for a in alternatives(expected) if expected is not None else ():
         if isinstance(a, t.ListOf):
@@ -515,4 +403,3 @@ def _count(low: int, high: int, like: Quantity) -> list[Value]:
 def _excerpt(text: str, limit: int = 40) -> str:
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
-

@@ -15,6 +15,7 @@ from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.values import Value, kind_of
 from forgeplan.dsl.vocabulary import a_kind, alternatives, places_of
 from forgeplan.spec import types as t
+from forgeplan.spec.registry import components
 from forgeplan.spec.setting import Setting, settings_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def unknown_field(slot: Slot, block: type, c: Contribution) -> tuple[Diagnostic,
         helps.append(f"`{name.text}` is a field of {f'`{home}`' if home != 'the plan' else home}: `{elsewhere[0]} = …`")
         if not meant and c.size > 1 and c.span.file != COMMAND_LINE and "NAME" not in elsewhere[0]:
             fixes = (Fix(f"write `{elsewhere[0]}`", (Edit(c.span, elsewhere[0]),)),)
-    if not meant:
+    if not meant and not elsewhere:
         helps.append(f"fields here: {choice(valid)}" if valid else "there are no fields here")
     rule = UNKNOWN_ON_COMMAND_LINE if c.layer == COMMAND_LINE_LAYER else NO_FIELD
     return rule.at(name.span, f"{owner(slot)} has no field `{name.text}`", help=helps, fixes=fixes), meant
@@ -59,9 +60,8 @@ def owner(slot: Slot) -> str:
     """The record at a slot in words: `mesh`, the optimizer `adamw`, the plan."""
     if not slot.path:
         return "the plan"
-    if isinstance(slot.structure, t.Component):
-        if slot.component:
-            return f"the {slot.structure.kind.replace('_', ' ')} `{slot.component}`"
+    if isinstance(slot.structure, t.Component) and slot.component:
+        return f"the {slot.structure.kind.replace('_', ' ')} `{slot.component}`"
     return f"`{slot.path}`"
 
 
@@ -70,11 +70,11 @@ def derived_assigned(path: str, reads: tuple[str, ...], c: Contribution) -> Diag
     return DERIVED_ASSIGNED.at(c.span, f"`{path}` is a derived value and cannot be set", help=sources)
 
 
-def missing(slot: Slot, setting: Setting, place: Span) -> Diagnostic:
+def missing(slot: Slot, setting: Setting, place: Span, deleted: Span | None) -> Diagnostic:
+    """A required field that nobody writes; `deleted` is where a layer took it away."""
     path = f"{slot.path}.{setting.name}" if slot.path else setting.name
     example = f"for example `{setting.name} = {setting.example}`" if setting.example else ""
-    deleted = slot.deletion_of(setting.name)
-    others = (Label(deleted, "deleted here"),) if deleted else ()
+    others = (Label(deleted, "deleted here"),) if deleted is not None else ()
     return MISSING.at(place, f"`{path}` is missing: {setting.doc}", *others, help=example or ())
 
 
@@ -87,7 +87,7 @@ def none_of_group(slot: Slot, settings: list[Setting], place: Span) -> Diagnosti
 def several_of_group(slot: Slot, places: list[tuple[str, Span]]) -> Diagnostic:
     paths = [f"{slot.path}.{name}" for name, _ in places]
     (_, first), *others = places
-    message = f"exactly one of {choice(paths)} is written, as the others follow from it"
+    message = f"exactly one of {choice(paths, 'and')} is written, as the others follow from it"
     labels = (Label(span, f"`{path}`") for path, (_, span) in zip(paths[1:], others, strict=True))
     help = f"drop one; where a base writes it, `delete {paths[0]}`"
     return MISSING.at(Label(first, f"`{paths[0]}`"), message, *labels, help=help)
@@ -122,14 +122,28 @@ def unknown_entry(slot: Slot, c: Contribution, known: list[str]) -> Diagnostic:
     """A statement that reaches into, or deletes, an entry that the map does not have."""
     name = c.path[0]
     meant = nearest(name.text, known)
-    helps = [f"`{slot.path}.{meant}`?"] if meant else [f"there: {choice(known)}" if known else f"`{slot.path}` is empty"]
+    helps = (
+        [f"`{slot.path}.{meant}`?"]
+        if meant
+        else [f"there: {choice(known, 'and')}" if known else f"`{slot.path}` is empty"]
+    )
+    item = slot.structure.item if isinstance(slot.structure, t.ListOf) else None
+    if (
+        isinstance(item, t.Component)
+        and name.text in components(item.kind)
+        and c.operation == "set"
+        and len(c.path) == 2
+    ):
+        helps = [f"add it: `{slot.path} += [{name.text} {{ {c.path[1].text} = … }}]`"]
     rule = UNKNOWN_ON_COMMAND_LINE if c.layer == COMMAND_LINE_LAYER else NO_TARGET
     message = f"`{slot.path}` has no `{name.text}`" + (" to delete" if c.operation == "delete" else "")
     return rule.at(name.span, message, help=helps, fixes=replacing(name.span, meant))
 
 
 def not_a_list(slot: Slot, c: Contribution, found: str) -> Diagnostic:
-    return NO_TARGET.at(c.span, f"`+=` extends a list, and `{slot.path}` is {found}", help=f"`{slot.path} = …` replaces it")
+    return NO_TARGET.at(
+        c.span, f"`+=` extends a list, and `{slot.path}` is {found}", help=f"`{slot.path} = …` replaces it"
+    )
 
 
 def wrong_kind(slot: Slot, value: Value, whole: Contribution) -> Diagnostic:
@@ -151,8 +165,8 @@ def wanted_of(type_: t.FieldType | None) -> str:
                 words.append("a record `{ … }`")
             case t.MapOf():
                 words.append("a map `{ name = … }`")
-            case t.ListOf():
-                words.append(f"a {a.describe()}")
+            case t.ListOf(length=length):
+                words.append("a list" if length is None else f"a list of {length} items")
             case t.Nothing():
                 words.append("`none`")
             case t.Measure() | t.Measures():

@@ -1,4 +1,4 @@
-"""What do the functions of the language compute? `min max sum len ceil floor round sqrt log2`, exactly where it is possible.
+"""What do `min max sum len ceil floor round sqrt log2` compute? Exactly, where that is possible.
 
 `sqrt` and `log2` of other numbers are rounded down at the 64th binary place, by integer arithmetic alone, so that every
 machine computes the same.
@@ -70,8 +70,9 @@ def _rounded(name: str, arguments: list[Value]) -> Value:
     value = arguments[0]
     if not isinstance(value, Quantity):
         raise Undefined(f"`{name}` takes a number, not {kind_of(value)}")
-    function = {"ceil": math.ceil, "floor": math.floor, "round": round}[name]
-    return Quantity(function(value.amount), value.dimension)
+    amount = value.amount
+    rounded = math.ceil(amount) if name == "ceil" else math.floor(amount) if name == "floor" else round(amount)
+    return Quantity(rounded, value.dimension)
 
 
 def _plain(name: str, value: Value) -> Fraction:

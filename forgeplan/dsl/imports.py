@@ -1,4 +1,4 @@
-"""Which files does a plan file bring in? Relative ones inside the project, and `std:` modules; nothing else, and not without end."""
+"""Which files does a plan file bring in? Relative ones inside the project, and `std:` modules; nothing else."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare, declare_values, repeated
-from forgeplan.dsl.evaluate import CYCLE
 from forgeplan.dsl.parser import parse
+from forgeplan.dsl.references import CYCLE
 from forgeplan.dsl.scope import BrokenBinding, ModuleBinding, Scope
 from forgeplan.dsl.suggest import choice, nearest
 
@@ -227,7 +227,7 @@ class Importer:
         names = [n for n, _ in self._chain]
         start = names.index(name)
         edges = [s for _, s in self._chain[start + 1 :]] + [span]
-        path = names[start:] + [name]
+        path = [*names[start:], name]
         labels = [Label(s, f"{a} imports {b}") for s, a, b in zip(edges, path, path[1:], strict=True)]
         self.report(CYCLE.at(labels[-1], "files import one another: " + " → ".join(path), *labels[:-1]))
 

@@ -28,7 +28,7 @@ class Group:
 
 @define(eq=False)
 class Contribution:
-    """One statement on its way to the value it sets. `path` is what is left of its path below the record it is handed to."""
+    """One statement on its way to the value it sets. `path` is the rest of its path, below the part that has it."""
 
     path: tuple[syntax.Name, ...]
     operation: str
@@ -130,7 +130,9 @@ def contributions_of(items: Iterable[syntax.Item], scope: Scope, group: Group, b
         match item:
             case syntax.Assign(path=path, value=value, append=append):
                 names = path.names
-                made = Contribution(names, "append" if append else "set", value, scope, group, path.span, body, len(names))
+                made = Contribution(
+                    names, "append" if append else "set", value, scope, group, path.span, body, len(names)
+                )
                 (appends if append else sets).append(made)
             case syntax.NodeDecl(kind=kind, name=name):
                 made = Contribution((kind, name), "node", item.body, scope, group, name.span, body, 2)

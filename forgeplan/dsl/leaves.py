@@ -54,8 +54,10 @@ def _no_parts(slot: Slot, c: Contribution) -> Any:
 
 def _evaluated(slot: Slot) -> Any:
     whole = slot.whole()
-    assert whole.expr is not None and slot.type is not None
-    value = slot.ev.evaluate(whole.expr, whole.scope, slot.type)
+    if slot.type is None:
+        raise Poison
+    expr, scope = slot.read_in(whole)
+    value = slot.ev.evaluate(expr, scope, slot.type)
     _compare(slot, whole, value)
     for c in slot.found.appends:
         value = _extended(slot, value, c)
@@ -86,21 +88,19 @@ def _param(whole: Contribution) -> Label | None:
 def _compare(slot: Slot, whole: Contribution, value: Value) -> None:
     """Statements of equal strength give equal values."""
     for rival in slot.found.rivals:
-        if rival.expr is None or whole.expr is None:
-            continue
-        other = slot.ev.evaluate(rival.expr, rival.scope, slot.type)
+        other = slot.ev.evaluate(*slot.read_in(rival), slot.type)
         if other != value:
             raise slot.ev.fault(faults.disagreement(slot, whole, rival, show(value), show(other)))
 
 
 def _extended(slot: Slot, value: Value, c: Contribution) -> Value:
-    assert c.expr is not None
     if not isinstance(value, tuple):
         raise slot.ev.fault(faults.not_a_list(slot, c, kind_of(value)))
-    more = slot.ev.evaluate(c.expr, c.scope, slot.type)
+    expr, scope = slot.read_in(c)
+    more = slot.ev.evaluate(expr, scope, slot.type)
     if not isinstance(more, tuple):
-        message = f"`+=` takes a list, such as `[{slot.ev.text(c.expr.span)}]`, not {kind_of(more)}"
-        raise slot.ev.fault(faults.WRONG_TYPE.at(c.expr.span, message))
+        message = f"`+=` takes a list, such as `[{slot.ev.text(expr.span)}]`, not {kind_of(more)}"
+        raise slot.ev.fault(faults.WRONG_TYPE.at(expr.span, message))
     return (value + more)[: MAX_ITEMS + 1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from forgeplan.dsl.command_line import CommandLine
 from forgeplan.dsl.evaluate import Evaluator
 from forgeplan.dsl.imports import Importer, Module, PlanDecl, project_of, shown
 from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution, Group, contributions_of
-from forgeplan.dsl.params import check_declaration, conform
+from forgeplan.dsl.params import check_declaration, conform, declared_type
 from forgeplan.dsl.plans import Plans
 from forgeplan.dsl.scope import Binding, LetBinding, ParamBinding, Scope
 from forgeplan.dsl.structure import OUTSIDE_PARAM, as_value
@@ -168,7 +168,7 @@ class Loaded:
 
     def _evaluator(self, params: Mapping[Binding, tuple[syntax.Expr, Scope]]) -> Evaluator:
         files = Evaluator(self.sources, self._report)
-        files.conform = conform
+        files.expects, files.conform = declared_type, conform
         files.given = params
         return files
 
@@ -219,7 +219,9 @@ class Loaded:
             first = seen.setdefault(title, test.title)
             if first is not test.title:
                 label = Label(first.span, "first here")
-                self._report(TWICE.at(Label(test.title.span, "again here"), f'a test "{title}" is declared twice', label))
+                self._report(
+                    TWICE.at(Label(test.title.span, "again here"), f'a test "{title}" is declared twice', label)
+                )
 
 
 def load(
@@ -234,9 +236,9 @@ def load(
 ) -> Loaded:
     """Read and resolve a plan file.
 
-    `text` stands for the file's content where it is given; `unsaved` has texts for imported files, by real path. `overrides` are
-    `name=value` for params and `path=value` for fields. Raises UsageError if the file cannot be read; every other fault is a
-    diagnostic.
+    `text` stands for the file's content where it is given; `unsaved` has texts for imported files, by real path.
+    `overrides` are `name=value` for params and `path=value` for fields. Raises UsageError if the file cannot be read;
+    every other fault is a diagnostic.
     """
     file = Path(path)
     project = project_of(file)
@@ -247,7 +249,11 @@ def load(
     plans = Plans(module, early.append)
     command_line = CommandLine.read(overrides, module, project, sources, early.append)
     loaded = Loaded(sources, module, project, derived, command_line, plans, profile, plan)
-    loaded._hashes.update((s.name, sha256(s.text.encode("utf-8", "surrogatepass")).hexdigest()) for s in sources if not s.name.startswith("<"))
+    loaded._hashes.update(
+        (s.name, sha256(s.text.encode("utf-8", "surrogatepass")).hexdigest())
+        for s in sources
+        if not s.name.startswith("<")
+    )
     plans.check(plan, profile, command_line)
     loaded.resolve_all()
     for fault in early:
@@ -276,10 +282,8 @@ def check_constant(files: Evaluator, binding: Binding, module: Module) -> None:
             help = f"give it a default, or `--set {binding.name}=…`"
             files.report(OUTSIDE_PARAM.at(binding.span, f"the param `{binding.name}` has no value", help=help))
             return
-        try:
+        with suppress(Poison):
             files.value_of(binding, binding.span)
-        except Poison:
-            pass
 
 
 def profiles_of(decl: PlanDecl) -> Iterator[str]:

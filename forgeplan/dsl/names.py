@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forgeplan.diagnostics.codes import code
-from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
+from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.scope import Scope
 from forgeplan.dsl.suggest import choice, nearest, ranked
-from forgeplan.dsl.vocabulary import a_kind, alternatives, kinds_in_words, members, places_of
+from forgeplan.dsl.vocabulary import a_kind, all_fields, alternatives, kinds_in_words, members, places_of, structural
 from forgeplan.spec import types as t
 from forgeplan.spec.registry import components, kinds_of
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_NAME = code("FP0201", "every reference resolves in its scope; `self` stands where it means something")
 NO_COMPONENT = code("FP0210", "the component is registered, under the kind this field takes")
+NO_MEMBER = code("FP0311", "an enumerated field takes a member")
 WRONG_NODE = code("FP0213", "a reference to an entry of the plan names the right kind")
 
 
@@ -37,7 +38,8 @@ def component_named(ev: Evaluator, ref: syntax.NameRef, scope: Scope, expected: 
     """The component that a word outside every scope names; None where it may be something else. Raises Poison."""
     kind = component_kind(expected)
     if kind is None:
-        return ref.name if expected is None and kinds_of(ref.name) else None
+        is_open = expected is None or structural(expected) is not None
+        return ref.name if is_open and kinds_of(ref.name) else None
     if ref.name in components(kind):
         return ref.name
     if ref.name in members(expected) or (ev.plan is not None and ref.name in ev.plan):
@@ -63,8 +65,9 @@ def unknown_name(ref: syntax.NameRef, scope: Scope, expected: t.FieldType | None
     """What is said of a bare word that means nothing where it stands."""
     meant = ranked(ref.name, [*members(expected), *scope.all_names(), *plan_names])
     helps = [f"{choice(meant)}?"] if meant else []
-    if not meant and (places := places_of(ref.name)):
-        helps = [f"a field is read by its full path: {choice(places[:3])}"]
+    if not meant:
+        field = ref.name if places_of(ref.name) else nearest(ref.name, all_fields())
+        helps = [f"a field is read by its full path: {choice(places_of(field)[:3])}"] if field else []
     fix = replacing(ref.span, meant[0] if meant else None)
     return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=helps, fixes=fix)
 
@@ -82,6 +85,20 @@ def not_in_map(ref: syntax.NameRef, map: str, entries: list[str], scope: Scope, 
     return UNKNOWN_NAME.at(ref.span, message, help=helps, fixes=replacing(ref.span, meant))
 
 
+def not_a_member(path: str, type_: t.FieldType, name: str, span: Span) -> Diagnostic:
+    """What is said of a word that an enumeration does not have."""
+    known = members(type_)
+    alias = next(
+        (dict(a.aliases)[name] for a in alternatives(type_) if isinstance(a, t.OneOf) and name in dict(a.aliases)), None
+    )
+    meant = alias or nearest(name, known)
+    fixes = replacing(span, meant, Safety.SAFE if alias else Safety.ASK)
+    numbers = any(isinstance(a, t.Measure | t.Measures) for a in alternatives(type_))
+    takes = f"a number or {choice(known)}" if numbers else choice(known)
+    helps = [f"`{meant}`?"] if meant else []
+    return NO_MEMBER.at(span, f"`{path}` takes {takes}, not `{name}`", help=helps, fixes=fixes)
+
+
 def unknown_member(base: str, name: syntax.Name, known: list[str]) -> Diagnostic:
     """What is said of `base.name` where the record has no such member."""
     meant = nearest(name.text, known)
@@ -92,6 +109,6 @@ def unknown_member(base: str, name: syntax.Name, known: list[str]) -> Diagnostic
     return UNKNOWN_NAME.at(Label(name.span), message, help=helps, fixes=replacing(name.span, meant))
 
 
-def replacing(span: Span, text: str | None) -> tuple[Fix, ...]:
+def replacing(span: Span, text: str | None, safety: Safety = Safety.ASK) -> tuple[Fix, ...]:
     """The fix that writes another word at a place."""
-    return (Fix(f"write `{text}`", (Edit(span, text),)),) if text else ()
+    return (Fix(f"write `{text}`", (Edit(span, text),), safety),) if text else ()

@@ -1,10 +1,11 @@
-"""What do `+ - * / // % **`, comparisons and `in` mean for values with dimensions? Exact, and bounded before computing."""
+"""What do `+ - * / // % **`, comparisons and `in` mean for values with dimensions? Exact and bounded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt, ne
+from typing import Any
 
 from forgeplan.dsl.bounds import OutOfBounds, bits, check_bits, check_items
 from forgeplan.dsl.units import COUNTED_WORDS, power, times
@@ -28,7 +29,7 @@ def binary(operator: str, left: Value, right: Value) -> Value:
         check_items(len(left) + len(right))
         return left + right
     if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
-        help = "texts are put together by `\"${a}${b}\"`" if isinstance(left, Text) or isinstance(right, Text) else ""
+        help = 'texts are put together by `"${a}${b}"`' if isinstance(left, Text) or isinstance(right, Text) else ""
         raise Undefined(f"`{operator}` is not defined for {kind_of(left)} and {kind_of(right)}", help)
     return _ARITHMETIC[operator](left, right)
 
@@ -53,7 +54,12 @@ def compare(operator: str, left: Value, right: Value) -> bool:
 def comparable(a: Dimension, b: Dimension) -> bool:
     """Equal dimensions, a share and a number, or a counted thing and a plain count of it."""
     counts = (NUMBER, SHARE)
-    return a == b or (a in counts and b in counts) or (a == NUMBER and b in COUNTED_WORDS) or (b == NUMBER and a in COUNTED_WORDS)
+    return (
+        a == b
+        or (a in counts and b in counts)
+        or (a == NUMBER and b in COUNTED_WORDS)
+        or (b == NUMBER and a in COUNTED_WORDS)
+    )
 
 
 def same(left: Value, right: Value) -> bool:
@@ -160,4 +166,4 @@ _ARITHMETIC: dict[str, Callable[[Quantity, Quantity], Quantity]] = {
     "%": _remainder,
     "**": _power,
 }
-_COMPARISONS: dict[str, Callable[[object, object], bool]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}

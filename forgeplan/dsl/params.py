@@ -101,7 +101,9 @@ def _check_range(ev: Evaluator, binding: Binding, written: syntax.TypeExpr, valu
         message = f"the range of `{binding.name}` is written `low .. high`"
         raise ev.fault(OUTSIDE_PARAM.at(argument.span, message))
     if allowed.low.dimension != value.dimension:
-        message = f"the range of `{binding.name}` is of {allowed.low.dimension}, and its values are of {value.dimension}"
+        message = (
+            f"the range of `{binding.name}` is of {allowed.low.dimension}, and its values are of {value.dimension}"
+        )
         raise ev.fault(OUTSIDE_PARAM.at(argument.span, message))
     if not allowed.contains(value):
         message = f"`{binding.name}` is {show(value)}, and its range is {show(allowed)}"

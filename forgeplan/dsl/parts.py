@@ -18,7 +18,7 @@ from forgeplan.dsl.shapes import ListShape, RecordShape, expand
 from forgeplan.dsl.slots import Opened, Slot
 from forgeplan.dsl.suggest import choice
 from forgeplan.dsl.values import Poison
-from forgeplan.dsl.vocabulary import a_kind, kinds_in_words
+from forgeplan.dsl.vocabulary import a_kind, kinds_in_words, places_of
 from forgeplan.spec import types as t
 from forgeplan.spec.registry import components
 from forgeplan.spec.setting import Setting, plan_name, settings_of
@@ -51,7 +51,9 @@ def _component(slot: Slot, kind: str, shape: RecordShape, whole: Contribution) -
     block = components(kind).get(tag)
     if block is None:
         message = f"`{tag}` is {kinds_in_words(tag)}, and `{slot.path}` takes {a_kind(kind)}"
-        raise slot.ev.fault(NO_COMPONENT.at(_place(shape.span, whole), message, help=f"known: {choice(components(kind))}"))
+        raise slot.ev.fault(
+            NO_COMPONENT.at(_place(shape.span, whole), message, help=f"known: {choice(components(kind))}")
+        )
     slot.component = tag
     opened = _fields(slot, block, shape, whole)
     opened.tag = tag
@@ -97,18 +99,19 @@ def _refuse(slot: Slot, block: type, c: Contribution) -> str | None:
                 return None
     diagnostic, meant = faults.unknown_field(slot, block, c)
     ev.report(diagnostic)
-    return meant if meant or diagnostic.help[:1] == () or faults.places_of(name) else ""
+    return meant if meant or diagnostic.help[:1] == () or places_of(name) else ""
 
 
 def _require(slot: Slot, opened: Opened, settings: dict[str, Setting], meant: list[str | None], place: Span) -> None:
     """Report required fields that nobody writes, unless a misspelt or unreadable one may be it."""
     damaged = isinstance(opened.shape, RecordShape) and opened.shape.damaged
     absent = [s for n, s in settings.items() if s.required and not opened.children[n].found.written]
-    excused = damaged or 0 < len(absent) <= sum(m == "" for m in meant)
+    excused = damaged or not slot.parent_plan() or 0 < len(absent) <= sum(m == "" for m in meant)
     for setting in absent:
         opened.children[setting.name].broken = True
         if not (excused or setting.name in meant or setting.name in opened.rejected):
-            slot.ev.report(faults.missing(slot, setting, place))
+            deletion = opened.children[setting.name].found.deleted
+            slot.ev.report(faults.missing(slot, setting, place, deletion.span if deletion else None))
     for group in sorted({s.required_group for s in settings.values() if s.required_group}):
         members = [s for s in settings.values() if s.required_group == group]
         written = [s for s in members if opened.children[s.name].found.written]
@@ -119,7 +122,12 @@ def _require(slot: Slot, opened: Opened, settings: dict[str, Setting], meant: li
         if written:
             places = [(s.name, _written_at(opened.children[s.name])) for s in written]
             slot.ev.report(faults.several_of_group(slot, places))
-        elif not damaged and not any(s.name in meant or s.name in opened.rejected for s in members) and "" not in meant:
+        elif (
+            not damaged
+            and slot.parent_plan()
+            and not any(s.name in meant or s.name in opened.rejected for s in members)
+            and "" not in meant
+        ):
             slot.ev.report(faults.none_of_group(slot, members, place))
 
 
@@ -177,9 +185,7 @@ def _append(slot: Slot, structure: t.ListOf, opened: Opened, c: Contribution) ->
         raise Poison
 
 
-def _add_item(
-    slot: Slot, structure: t.ListOf, opened: Opened, expr: syntax.Expr, scope: Scope, group: Group
-) -> None:
+def _add_item(slot: Slot, structure: t.ListOf, opened: Opened, expr: syntax.Expr, scope: Scope, group: Group) -> None:
     name = str(len(opened.children))
     made = Contribution((), "set", expr, scope, group, expr.span, expr, 0)
     child = Slot(slot.ev, f"{slot.path}.{name}", structure.item, None, slot, [made])
@@ -231,12 +237,15 @@ def check_rivals(slot: Slot) -> None:
 
 
 def _declares(structure: t.FieldType | None) -> bool:
-    return isinstance(structure, t.NodesOf) or (isinstance(structure, t.MapOf) and isinstance(structure.value, t.Component))
+    return isinstance(structure, t.NodesOf) or (
+        isinstance(structure, t.MapOf) and isinstance(structure.value, t.Component)
+    )
 
 
 def _live(slot: Slot, shape: RecordShape, whole: Contribution) -> list[Contribution]:
     def bind(items: tuple[syntax.Item, ...], scope: Scope) -> None:
         declare_values(items, scope, slot.ev.report)
+        slot.ev.scopes.append(scope)
 
     return shape.contributions(slot, whole.group, bind) + slot.found.deeper
 

@@ -12,10 +12,10 @@ from forgeplan.diagnostics.span import COMMAND_LINE, Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import repeated
 from forgeplan.dsl.command_line import CommandLine
-from forgeplan.dsl.evaluate import CYCLE
 from forgeplan.dsl.faults import UNKNOWN_ON_COMMAND_LINE
 from forgeplan.dsl.imports import Module, PlanDecl
 from forgeplan.dsl.names import replacing
+from forgeplan.dsl.references import CYCLE
 from forgeplan.dsl.suggest import choice, nearest
 
 NO_SUCH = UNKNOWN_ON_COMMAND_LINE
@@ -47,13 +47,14 @@ class Plans:
         home: Module | None = module
         for name in above:
             if home is None or name.text not in home.modules:
-                return self._unknown(path, list(home.modules) if home else [])
+                self._unknown(path, list(home.modules) if home else [])
+                return None
             home = home.modules[name.text]
         if home is None or (last.text in home.plans and home.plans[last.text] is None):
             return None
         found = home.plans.get(last.text)
         if found is None and not home.damaged:
-            return self._unknown(path, list(home.plans))
+            self._unknown(path, list(home.plans))
         return found
 
     def _unknown(self, path: syntax.Path, known: list[str]) -> None:
@@ -63,7 +64,9 @@ class Plans:
         self._reported.add((path.text, path.span))
         meant = nearest(last.text, known)
         help = f"`{meant}`?" if meant else f"plans here: {choice(known)}" if known else "there is no plan here"
-        self.report(NO_SUCH.at(path.span, f"there is no plan `{path.text}`", help=help, fixes=replacing(last.span, meant)))
+        self.report(
+            NO_SUCH.at(path.span, f"there is no plan `{path.text}`", help=help, fixes=replacing(last.span, meant))
+        )
 
     def _chain(self, decl: PlanDecl) -> tuple[PlanDecl, ...] | None:
         order: list[PlanDecl] = []
@@ -135,7 +138,13 @@ class Plans:
 
     def _not_there(self, sources: Sources, kind: str, name: str, known: list[str]) -> None:
         meant = nearest(name, known)
-        help = f"`{meant}`?" if meant else f"{kind}s here: {choice(dict.fromkeys(known))}" if known else f"the file has no {kind}"
+        help = (
+            f"`{meant}`?"
+            if meant
+            else f"{kind}s here: {choice(dict.fromkeys(known))}"
+            if known
+            else f"the file has no {kind}"
+        )
         text = f"--{kind} {name}"
         start = _appended(sources, text) + len(kind) + 3
         span = Span(COMMAND_LINE, start, start + len(name))

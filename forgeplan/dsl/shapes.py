@@ -1,7 +1,7 @@
 """What does an expression look like before its parts are evaluated: a record, a list, or a plain value?
 
-Records are kept as bodies with their scopes, so that an amended or inherited record evaluates its expressions where it ends
-up, with `self` the record as amended.
+Records are kept as bodies with their scopes, so that an amended or inherited record evaluates its expressions where
+it ends up, with `self` the record as amended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_TARGET = code(
     "FP0304",
-    "an override, `delete`, `+=` or `base { … }` hits something that is there, of a fitting kind (list, record, optional)",
+    "an override, `delete`, `+=` or `base { … }` hits something that is there, of a fitting kind",
 )
 
 

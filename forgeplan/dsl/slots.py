@@ -1,7 +1,7 @@
-"""What stands at a path of a plan? Each part gathers its contributions, finds its shape, and yields its value when asked.
+"""What stands at a path of a plan? Each part finds its shape and its value when it is asked for them.
 
-A part with a shape (record, component, map, list of components) has parts of its own; any other part has a value. Both are
-found on demand and kept, so that the order of statements, files and layers never matters.
+A part with a shape (record, component, map, list of components) has parts of its own; any other part has a value. Both
+are found on demand and kept, so that the order in which fields are written never matters.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from forgeplan.diagnostics.span import NOWHERE, SCHEMA, Span
+from forgeplan.diagnostics.span import NOWHERE, SCHEMA
 from forgeplan.dsl import syntax
 from forgeplan.dsl.faults import absent_entry, wrong_kind
 from forgeplan.dsl.layers import SCHEMA_LAYER, Collapsed, Contribution, Group, collapse
@@ -81,10 +81,11 @@ class Slot(RecordLike):
         if self._opened is _UNKNOWN:
             key = ("shape", self)
             self.ev.enter(key, f"`{self.path}`", self.ev.at)
-            self._opened = _POISON
+            opened: Opened | object = _POISON
             try:
-                self._opened = self._open()
+                opened = self._open()
             finally:
+                self._opened = opened
                 self.ev.leave(key)
         if self._opened is _POISON:
             raise Poison
@@ -95,10 +96,11 @@ class Slot(RecordLike):
 
         parts.check_rivals(self)
         whole = self.whole()
-        shape = expand(self.ev, whole.expr, whole.scope, self.type)  # type: ignore[arg-type]
+        expr, scope = self.read_in(whole)
+        shape = expand(self.ev, expr, scope, self.type)
         if shape is None:
-            value = self.ev.evaluate(whole.expr, whole.scope, self.type)  # type: ignore[arg-type]
-            shape = shape_of(value, whole.expr.span, whole.scope)  # type: ignore[union-attr]
+            value = self.ev.evaluate(expr, scope, self.type)
+            shape = shape_of(value, expr.span, scope)
             if shape is None:
                 return self._plain(value, whole)
         if isinstance(shape, RecordShape):
@@ -127,6 +129,11 @@ class Slot(RecordLike):
             return self.implied(_EMPTY)
         raise Poison
 
+    def read_in(self, c: Contribution) -> tuple[syntax.Expr, Scope]:
+        """The expression of a statement with its scope, in which `self` is the record that has the field."""
+        scope = c.scope.inside(self.parent) if c.size > 1 and self.parent is not None else c.scope
+        return c.expr or syntax.ErrorExpr(span=c.span), scope
+
     def implied(self, expr: syntax.Expr) -> Contribution:
         """A contribution that the schema makes."""
         scope = Scope(owner=self.parent)
@@ -149,10 +156,11 @@ class Slot(RecordLike):
         if self._result is _UNKNOWN:
             key = ("value", self)
             self.ev.enter(key, f"`{self.path}`", self.ev.at)
-            self._result = _POISON
+            result: Any = _POISON
             try:
-                self._result = self._structured()
+                result = self._structured()
             finally:
+                self._result = result
                 self.ev.leave(key)
         if self._result is _POISON:
             raise Poison
@@ -201,13 +209,6 @@ class Slot(RecordLike):
             return plan.derived_value(below)
         known = [*opened.children, *(plan.derived_below(self.path) if plan is not None else ())]
         raise self.ev.fault(unknown_member(self.path or self.tag or "the record", name, known))
-
-    def deletion_of(self, name: str) -> Span | None:
-        """Where the field `name` of this record was deleted."""
-        for c in (*self.found.deeper, *self.found.replaced):
-            if c.operation == "delete" and len(c.path) == 1 and c.path[0].text == name:
-                return c.span
-        return None
 
     def parent_plan(self) -> bool:
         """Whether this is a part of the plan, not of a record that stands for itself."""

@@ -15,8 +15,7 @@ from forgeplan.diagnostics.span import SCHEMA, Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.evaluate import UNKNOWN_UNIT
 from forgeplan.dsl.faults import WRONG_TYPE, safe_fix, wanted_of
-from forgeplan.dsl.names import replacing
-from forgeplan.dsl.suggest import nearest
+from forgeplan.dsl.names import NO_MEMBER, not_a_member
 from forgeplan.dsl.units import COUNTED_WORDS, units_of
 from forgeplan.dsl.values import Poison, RecordLike, Symbol, Text, Value, kind_of, show
 from forgeplan.dsl.vocabulary import alternatives
@@ -25,7 +24,6 @@ from forgeplan.spec.quantity import NUMBER, SECONDS, SHARE, Dimension, Quantity
 
 WRONG_DIMENSION = code("FP0308", "the unit has the field's dimension")
 OUT_OF_RANGE = code("FP0310", "the value is in the field's range")
-NO_MEMBER = code("FP0311", "an enumerated field takes a member")
 NOT_WHOLE = code("FP0312", "counts and sizes are whole after evaluation")
 OUTSIDE_PARAM = code("FP0315", "a param has a value, of its type, in its range and in that of every field it reaches")
 NO_DURATION = code("FP0704", "warmup, stable and decay take steps, tokens or a share of the schedule, not durations")
@@ -93,16 +91,24 @@ def _wrong_type(value: Value, type_: t.FieldType, place: Place) -> Diagnostic:
     fixes: tuple[Fix, ...] = ()
     helps: tuple[str, ...] = ()
     quoted = isinstance(value, Text) and isinstance(place.expr, syntax.Text) and len(place.expr.parts) == 1
-    takes_words = any(isinstance(a, t.OneOf | t.Measure | t.Measures | t.Bool | t.NameIn | t.Component) for a in alternatives(type_))
+    takes_words = any(
+        isinstance(a, t.OneOf | t.Measure | t.Measures | t.Bool | t.NameIn | t.Component) for a in alternatives(type_)
+    )
     if quoted and takes_words and str(value).strip():
         bare = str(value).strip()
         helps, fixes = (f"without quotes: `{bare}`",), (safe_fix("take the quotes off", place.expr.span, bare),)
-    elif isinstance(value, Quantity) and any(isinstance(a, t.Bool) for a in alternatives(type_)) and value.amount in (0, 1):
+    elif (
+        isinstance(value, Quantity)
+        and any(isinstance(a, t.Bool) for a in alternatives(type_))
+        and value.amount in (0, 1)
+    ):
         word = "true" if value.amount else "false"
         helps, fixes = (f"`{word}`",), (safe_fix(f"write `{word}`", place.span, word),)
     elif any(isinstance(a, t.ListOf) for a in alternatives(type_)):
         helps = (f"for one item: `[{place.text(place.span)}]`",)
-    return WRONG_TYPE.at(place.span, f"`{place.path}` takes {wanted_of(type_)}, not {kind_of(value)}", help=helps, fixes=fixes)
+    return WRONG_TYPE.at(
+        place.span, f"`{place.path}` takes {wanted_of(type_)}, not {kind_of(value)}", help=helps, fixes=fixes
+    )
 
 
 def _measure(value: Any, chosen: t.Measure, type_: t.FieldType, place: Place) -> int | Fraction:
@@ -113,7 +119,9 @@ def _measure(value: Any, chosen: t.Measure, type_: t.FieldType, place: Place) ->
         raise place.fault(_not_whole(value, place))
     if amount == -1 and t.AUTO in alternatives(type_):
         message = f"`{place.path}` takes {wanted_of(type_)}, not -1"
-        raise place.fault(NO_MEMBER.at(place.span, message, help="`auto`?", fixes=safe_fix("write `auto`", place.span, "auto")))
+        raise place.fault(
+            NO_MEMBER.at(place.span, message, help="`auto`?", fixes=safe_fix("write `auto`", place.span, "auto"))
+        )
     _in_range(value, place)
     return amount if chosen.whole else Fraction(amount)
 
@@ -138,7 +146,9 @@ def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> 
         help = f"`{place.path}` takes {words}" if len(wanted) > 1 else ()
         if value.dimension == SHARE and NUMBER in wanted:
             help = f"as a plain number: `{show(value.amount)}`"
-        return WRONG_DIMENSION.at(place.span, f"`{place.path}` takes {words}, and {show(value)} is of {found}", help=help)
+        return WRONG_DIMENSION.at(
+            place.span, f"`{place.path}` takes {words}, and {show(value)} is of {found}", help=help
+        )
     units = [unit for dimension in wanted for unit in units_of(dimension)]
     fixes: tuple[Fix, ...] = ()
     if wanted == (SHARE,):
@@ -217,12 +227,7 @@ def _one_of(value: Any, chosen: t.OneOf, type_: t.FieldType, place: Place) -> st
     name = "none" if value is None else value.name if isinstance(value, Symbol) else value.tag
     if name in chosen.members:
         return str(name)
-    alias = dict(chosen.aliases).get(name)
-    meant = alias or nearest(name, chosen.members)
-    fixes = (safe_fix(f"write `{meant}`", place.span, meant),) if alias else replacing(place.span, meant)
-    helps = [f"`{meant}`?"] if meant else []
-    message = f"`{place.path}` takes {wanted_of(type_)}, not `{name}`"
-    raise place.fault(NO_MEMBER.at(place.span, message, help=helps, fixes=fixes))
+    raise place.fault(not_a_member(place.path, type_, str(name), place.span))
 
 
 def _name_in(value: Any, chosen: t.NameIn, type_: t.FieldType, place: Place) -> str:
@@ -235,7 +240,9 @@ def _nothing(value: Any, chosen: t.Nothing, type_: t.FieldType, place: Place) ->
 
 def _list(value: Any, chosen: t.ListOf, type_: t.FieldType, place: Place) -> tuple[Any, ...]:
     if chosen.length is not None and len(value) != chosen.length:
-        raise place.fault(WRONG_TYPE.at(place.span, f"`{place.path}` takes a {chosen.describe()}, not {len(value)} items"))
+        raise place.fault(
+            WRONG_TYPE.at(place.span, f"`{place.path}` takes a {chosen.describe()}, not {len(value)} items")
+        )
     written = place.expr.items if isinstance(place.expr, syntax.ListExpr) else ()
     exprs = written if len(written) == len(value) else [place.expr] * len(value)
     fitted = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name with the fewest edits to `name`, if they are few for its length; ties go to the same first letter."""
+    """The known name with the fewest edits to `name`, if they are few; ties go to the same first letter."""
     found = ranked(name, known)
     return found[0] if found else None
 
@@ -40,7 +40,7 @@ def distance(a: str, b: str, enough: int = 1_000) -> int:
     return row[-1]
 
 
-def choice(names: Iterable[str]) -> str:
+def choice(names: Iterable[str], last: str = "or") -> str:
     """`a`, `b` or `c`."""
     quoted = [f"`{n}`" for n in names]
-    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1] if quoted else ""
+    return f" {last} ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

@@ -50,9 +50,7 @@ class Axis:
     scope: Scope
 
 
-def cells_of(
-    sweep: syntax.Sweep, module: Module, view_of: ViewOf, report: Callable[[Diagnostic], None]
-) -> list[Cell]:
+def cells_of(sweep: syntax.Sweep, module: Module, view_of: ViewOf, report: Callable[[Diagnostic], None]) -> list[Cell]:
     """The cells in order, those excluded left out. Empty where the sweep is faulty, which is reported."""
     base = view_of((), {})
     scope = module.scope.inside(base.root)
@@ -237,5 +235,3 @@ def _too_many(sweep: syntax.Sweep, groups: list[list[Axis]], left: int, limit: i
         return CELLS.at(sweep.name.span, f"`exclude` leaves no cell of {sizes}", *labels)
     message = f"the sweep `{sweep.name.text}` has {left:,} cells, and its limit is {show(Quantity(limit, RUNS))}"
     return CELLS.at(sweep.name.span, message, *labels, help=f"`limit = {left} runs`", notes=f"cells: {sizes}")
-
-

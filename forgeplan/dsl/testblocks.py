@@ -78,9 +78,7 @@ def _not_told(view: View, item: syntax.Expect) -> Diagnostic:
     return EXPECTATION.at(item.condition.span, message, help="`forgeplan lint` shows them")
 
 
-def _expect_error(
-    loaded: Loaded, plan: str, title: str, item: syntax.ExpectError, check: Check
-) -> list[Diagnostic]:
+def _expect_error(loaded: Loaded, plan: str, title: str, item: syntax.ExpectError, check: Check) -> list[Diagnostic]:
     wanted = item.code.text
     known = registered()
     if wanted not in known:

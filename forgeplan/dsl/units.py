@@ -72,7 +72,7 @@ def units_of(dimension: Dimension) -> list[str]:
 
 
 def times(a: Dimension, b: Dimension, sign: int = 1) -> Dimension:
-    """Dimension of a product, or of a quotient where `sign` is -1. A share counts as a number beside another dimension."""
+    """Dimension of a product, or of a quotient where `sign` is -1; beside another dimension a share is a number."""
     if a == NUMBER and b == SHARE:
         return SHARE if sign > 0 else NUMBER
     if SHARE in (a, b) and (a, b) != (SHARE, NUMBER):
@@ -102,11 +102,11 @@ def show_quantity(quantity: Quantity) -> str:
     if dimension == NUMBER:
         return show_amount(amount)
     spellings = [
-        f"{show_amount(Fraction(amount) / factor)}{' ' if unit == 'bytes' else ''}{unit}"
-        for unit, (factor, of) in UNITS.items()
-        if of == dimension and unit not in ("byte", "us")
+        (number.denominator != 1, f"{show_amount(number)}{' ' if unit == 'bytes' else ''}{unit}")
+        for unit, (factor, of) in reversed(UNITS.items())
+        if of == dimension and unit not in ("byte", "us") and (number := Fraction(amount) / factor) is not None
     ]
-    return min(spellings, key=len, default=f"{show_amount(amount)} {dimension}")
+    return min(spellings, key=lambda s: (s[0], len(s[1])), default=(True, f"{show_amount(amount)} {dimension}"))[1]
 
 
 def _multiplied(amount: int | Fraction, multipliers: dict[str, int]) -> str:

@@ -70,7 +70,7 @@ class RecordLike(ABC):
         """The members that can be read."""
 
 
-Value: TypeAlias = "Quantity | Text | bool | None | Symbol | Range | tuple[Value, ...] | RecordLike"
+Value: TypeAlias = "Quantity | Text | bool | Symbol | Range | tuple[Value, ...] | RecordLike | None"
 
 
 def number(amount: int | Fraction) -> Quantity:

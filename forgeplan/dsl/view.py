@@ -15,6 +15,7 @@ from forgeplan.dsl.evaluate import Evaluator
 from forgeplan.dsl.imports import PlanDecl
 from forgeplan.dsl.layers import Contribution, Group, Piece
 from forgeplan.dsl.names import unknown_member
+from forgeplan.dsl.references import References
 from forgeplan.dsl.scope import Scope
 from forgeplan.dsl.shapes import Given, RecordShape
 from forgeplan.dsl.slots import Shaped, Slot
@@ -32,7 +33,7 @@ _FIELDS = settings_of(Plan)
 
 @frozen
 class Stack:
-    """What decides a view: the plan with its bases (oldest first), a profile, and statements that are stronger than both."""
+    """What decides a view: the plan with its bases (oldest first), a profile, and what is stronger than both."""
 
     chain: tuple[PlanDecl, ...]
     profile: str | None = None
@@ -55,10 +56,10 @@ class Stack:
 
 @define(eq=False)
 class View:
-    """The parts of one plan in one view, evaluated when they are read. What an expression of the plan can read besides its scope."""
+    """The parts of one plan in one view, and what its expressions can read besides their scopes."""
 
     stack: Stack
-    files: Evaluator
+    files: References
     functions: Mapping[str, Derived]
     diagnostics: list[Diagnostic] = field(factory=list)
     ev: Evaluator = field(init=False)
@@ -70,13 +71,15 @@ class View:
 
     def __attrs_post_init__(self) -> None:
         self.ev = Evaluator(self.files.sources, self.diagnostics.append, self.files, self)
-        self.ev.conform = self.files.conform
+        self.ev.expects, self.ev.conform = self.files.expects, self.files.conform
         self.root = Slot(self.ev, "", t.Block(Plan))
         self.derived = {**self.functions, **_names_of(self.stack)}
         name = self.stack.plan.name.span
         shape = RecordShape(None, tuple(self._pieces()), name, self.stack.over)
         value = Given(Shaped(shape), span=name)
-        self.root.found.whole = Contribution((), "set", value, Scope(), Group(f"plan {self.stack.plan.name.text}"), name, None, 0)
+        self.root.found.whole = Contribution(
+            (), "set", value, Scope(), Group(f"plan {self.stack.plan.name.text}"), name, None, 0
+        )
 
     def _pieces(self) -> list[Piece]:
         plans: list[Piece] = []
@@ -174,19 +177,19 @@ class View:
             derived = self.derived[path]
             key = ("derived", path)
             self.ev.enter(key, f"`{path}`", self.ev.at)
-            self._computed[path] = _POISON
+            found = _POISON
             try:
                 self.ev.at = NOWHERE
                 found = derived.compute(*[self.structured(read) for read in derived.reads])
-                self._computed[path] = found
             finally:
+                self._computed[path] = found
                 self.ev.leave(key)
         if found is _POISON:
             raise Poison
         return found
 
     def structured(self, path: str) -> Any:
-        """The structured value at the path of a field or derived value; None below something that is none. Raises Poison."""
+        """The structured value at a field or derived value; None below something that is none. Raises Poison."""
         slot = self.root
         for name in path.split("."):
             opened = slot.open()
