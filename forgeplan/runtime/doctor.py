@@ -107,11 +107,12 @@ def _threads() -> Finding:
 def _gloo() -> Finding:
     """A group of one process sums a number: the library loads and finds a network interface."""
     from torch import distributed
+    from torch._C._distributed_c10d import HashStore
 
     if distributed.is_initialized():
         return Finding("gloo", True, "in use")
     try:
-        store = distributed.HashStore()
+        store = HashStore()
         distributed.init_process_group("gloo", store=store, rank=0, world_size=1, timeout=timedelta(seconds=10))
         value = torch.ones(1)
         distributed.all_reduce(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -62,7 +63,8 @@ class Failures:
         if self.log is not None:
             self.log.write(text + "\n")
         if self.meeting is None or self.meeting.is_first_to_say(key):
-            self._terminal.write(text + "\n")
+            with contextlib.suppress(OSError):
+                self._terminal.write(text + "\n")
 
     def _trace(self, error: BaseException) -> None:
         text = "".join(traceback.format_exception(error))

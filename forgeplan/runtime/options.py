@@ -12,8 +12,8 @@ class RunOptions:
     """Command-line options of `forgeplan run`; none of them changes what is trained.
 
     `resume` overrides the plan's `checkpoint.resume`: "auto", "none" or a step. `take_over` accepts a lock that another
-    machine left. `dry_run` says what would happen and trains nothing. `project` is the folder that relative paths of the
-    plan start from.
+    machine left. `dry_run` says what would happen and trains nothing. `project` is the folder that relative paths of
+    the plan start from.
     """
 
     resume: str | int | None = None

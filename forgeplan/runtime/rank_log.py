@@ -5,6 +5,7 @@ Rank 0 talks to the person at the terminal and to `logs/rank-0.log`; every other
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import sys
@@ -23,13 +24,18 @@ class _Both:
     log: TextIO
 
     def write(self, text: str) -> int:
-        # A progress display moves the cursor: what it draws is for the eye alone.
-        if "\x1b" not in text and "\r" not in text:
-            self.log.write(text)
-        return self.terminal.write(text)
+        # A terminal that was closed and a log disk that is full are no reason to stop training.
+        with contextlib.suppress(OSError):
+            # A progress display moves the cursor: what it draws is for the eye alone.
+            if "\x1b" not in text and "\r" not in text:
+                self.log.write(text)
+        with contextlib.suppress(OSError):
+            self.terminal.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        self.terminal.flush()
+        with contextlib.suppress(OSError):
+            self.terminal.flush()
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.terminal, name)

@@ -9,9 +9,9 @@ from attrs import frozen
 class StepReport:
     """One completed step; all values are of the whole job, not of a rank.
 
-    `loss` is the language-model loss in nats a counted label; `z_loss` is the added term, apart. `grad_norm` is the norm
-    before clipping. `skipped` says that the update was not made. `seconds` is the time of the step, of which
-    `data_seconds` were spent waiting for data.
+    `loss` is the language-model loss in nats a counted label; `z_loss` is the added term, apart. `grad_norm` is the
+    norm before clipping. `tokens` and `counted` count from the beginning of the run, over all resumes. `skipped` says
+    that the update was not made. `seconds` is the time of the step, of which `data_seconds` were spent waiting for data.
     """
 
     step: int

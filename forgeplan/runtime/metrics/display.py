@@ -5,19 +5,22 @@ A line that is redrawn in place on a terminal, and one line a report anywhere el
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import define, field
 
 _SECONDS_BETWEEN_REDRAWS = 0.1
+_BAR_WIDTH = 20
+_ERASE = "\r\x1b[2K"
 
 
 class Display(Protocol):
-    def show(self, line: str, step: int) -> None:
-        """The state of the run after a step; may be dropped if the last one is too recent."""
+    def show(self, line: str, step: int, is_report: bool) -> None:
+        """The state of the run after a step. One that is no report may be dropped."""
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -27,10 +30,11 @@ class Display(Protocol):
 
 @define
 class PlainLines:
-    """For logs and pipes: what is shown is printed, nothing is redrawn."""
+    """For logs and pipes: reports are printed, nothing is redrawn."""
 
-    def show(self, line: str, step: int) -> None:
-        print(line, flush=True)
+    def show(self, line: str, step: int, is_report: bool) -> None:
+        if is_report:
+            print(line, flush=True)
 
     def say(self, line: str) -> None:
         print(line, flush=True)
@@ -41,39 +45,46 @@ class PlainLines:
 
 @define
 class LiveLine:
-    """One line at the bottom of a terminal, with a bar where the number of steps is known."""
+    """The last line of a terminal, with a bar where the number of steps is known. Ten redraws a second at most."""
 
-    _progress: Any
-    _task: Any
-    _now: Callable[[], float] = monotonic
-    _drawn: float = field(default=float("-inf"), init=False)
+    total_steps: int | None
+    now: Callable[[], float] = monotonic
+    _drawn_at: float = field(default=float("-inf"), init=False)
+    _text: str = field(default="", init=False)
 
-    @classmethod
-    def start(cls, first_step: int, total_steps: int | None) -> LiveLine:
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (BarColumn(bar_width=20), TextColumn("{task.description}"))
-        progress = Progress(*columns, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
-        progress.start()
-        return cls(progress, progress.add_task("", total=total_steps, completed=first_step))
-
-    def show(self, line: str, step: int) -> None:
-        now = self._now()
-        if now - self._drawn < _SECONDS_BETWEEN_REDRAWS:
-            return
-        self._drawn = now
-        self._progress.update(self._task, description=line, completed=step)
-        self._progress.refresh()
+    def show(self, line: str, step: int, is_report: bool) -> None:
+        self._text = f"{_bar(step, self.total_steps)}{line}"
+        if self.now() - self._drawn_at >= _SECONDS_BETWEEN_REDRAWS:
+            self._draw()
 
     def say(self, line: str) -> None:
-        self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        # Three writes: what stays goes to the log as well, and the log leaves out what moves the cursor.
+        sys.stdout.write(_ERASE)
+        print(line, flush=True)
+        self._draw()
 
     def close(self) -> None:
-        self._progress.stop()
+        self._draw()
+        if self._text:
+            sys.stdout.write("\x1b[0m\n")
+        sys.stdout.flush()
+
+    def _draw(self) -> None:
+        self._drawn_at = self.now()
+        width = shutil.get_terminal_size().columns - 1
+        sys.stdout.write(_ERASE + self._text[:width])
+        sys.stdout.flush()
 
 
-def open_display(first_step: int, total_steps: int | None) -> Display:
-    return LiveLine.start(first_step, total_steps) if sys.stdout.isatty() else PlainLines()
+def open_display(total_steps: int | None) -> Display:
+    return LiveLine(total_steps) if sys.stdout.isatty() else PlainLines()
+
+
+def _bar(step: int, total: int | None) -> str:
+    if not total:
+        return ""
+    full = _BAR_WIDTH * min(step, total) // total
+    return "━" * full + "╌" * (_BAR_WIDTH - full) + "  "
 
 
 def count(number: float) -> str:

@@ -35,6 +35,7 @@ class Reporter:
     _skipped: int = field(default=0, init=False)
     _interval_steps: int = field(default=0, init=False)
     _last: StepReport | None = field(default=None, init=False)
+    _rates: Rates | None = field(default=None, init=False)
 
     @classmethod
     def open(
@@ -51,7 +52,7 @@ class Reporter:
             implementation("sink", sink)(sink, directory.events, state.step + 1) for sink in plan.job.metrics.sinks
         ]
         clock = Clock(plan.steps, evolve(state), Peak.of(plan))
-        return cls(plan, device, clock, sinks, open_display(state.step, plan.steps), entropy_of)
+        return cls(plan, device, clock, sinks, open_display(plan.steps), entropy_of)
 
     def step(self, report: StepReport) -> None:
         clip = self.plan.job.guard.clip
@@ -66,6 +67,8 @@ class Reporter:
             )
         if report.step % self.plan.job.metrics.every == 0 or report.step == self.plan.steps:
             self._report(report)
+        elif self._rates is not None:
+            self.display.show(self._line(report, self._rates), report.step, is_report=False)
 
     def evaluation(self, report: EvalReport) -> None:
         entropy = self.entropy_of(report.name)
@@ -119,13 +122,19 @@ class Reporter:
             **{name: value for name, value in optional.items() if value is not None},
         }
         self._interval_steps = self._clipped = self._skipped = 0
+        self._rates = rates
         self._write(record)
-        self.display.show(self._line(report, rates), report.step)
+        self.display.show(self._line(report, rates), report.step, is_report=True)
 
     def _write(self, record: Record) -> None:
         timed = {**record, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
-        for sink in self.sinks:
-            sink.write(timed)
+        for sink in list(self.sinks):
+            try:
+                sink.write(timed)
+            except OSError as error:
+                # The numbers are worth less than the training that they are about.
+                self.sinks.remove(sink)
+                self.display.say(f"warning: {type(sink).__name__} gets no more metrics: {error}")
 
     def _line(self, report: StepReport, rates: Rates) -> str:
         total = "" if self.plan.steps is None else f"/{self.plan.steps:,}"
