@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from networkx import DiGraph
+
     from forgeplan.diagnostics.diagnostic import Diagnostic
     from forgeplan.diagnostics.source import Sources
     from forgeplan.plan.execution_plan import ExecutionPlan
@@ -37,6 +39,13 @@ def emit(
     from forgeplan.compiler.emission import emit
 
     return emit(job, created_by=created_by, sources=sources, tools=tools)
+
+
+def graph_of(job: Job) -> DiGraph:
+    """The IR of a job without errors, with its program placed and its modules sharded; `draw` makes pictures of it."""
+    from forgeplan.compiler.checking import facts_of
+
+    return facts_of(job).results("graph")
 
 
 def derived_values() -> Mapping[str, Derived]:

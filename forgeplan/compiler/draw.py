@@ -106,6 +106,7 @@ def _label(node: Node, newline: str) -> str:
         case Axis(name, degree):
             return f"{name}{newline}{plural(degree, 'rank')}"
         case Transform(name, placed_by):
-            return f"{name}{newline}placed by {placed_by}" if placed_by else name
+            who = {"plan": "written in the plan", "mesh": "asked for by the mesh", "always": "always there"}
+            return f"{name}{newline}{who.get(placed_by, placed_by)}" if placed_by else name
         case Service(name, every):
             return f"{name}{newline}every {every}" if every else name

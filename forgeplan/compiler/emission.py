@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from forgeplan.compiler.checking import facts_of
 from forgeplan.compiler.facts import Facts
+from forgeplan.compiler.wording import written_at
 from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.diagnostics.source import Sources
 from forgeplan.plan.execution_plan import FORMAT_VERSION, Estimates, ExecutionPlan, TensorFact
@@ -69,9 +70,8 @@ def provenance(leaf: Leaf, sources: Sources) -> tuple[str, ...]:
 
 
 def _layer(origin: Origin, sources: Sources) -> str:
-    written = sources.get(origin.span.file) is not None
-    place = f"{sources.place(origin.span)} " if written else ""
-    return f"{place}{origin.layer} = {origin.text}"
+    place = written_at(origin.span, sources)
+    return f"{place} {origin.layer} = {origin.text}".strip()
 
 
 def tool_versions() -> dict[str, str]:

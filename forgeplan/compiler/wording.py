@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
+from forgeplan.diagnostics.source import Sources
+from forgeplan.diagnostics.span import Span
 from forgeplan.spec import types as t
 from forgeplan.spec.quantity import (
     BYTES,
@@ -74,6 +76,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that a misspelt one most likely means."""
     found = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def written_at(span: Span, sources: Sources) -> str:
+    """`file:line:column` of what a file wrote; nothing for the command line and the schema."""
+    return "" if span.file.startswith("<") or sources.get(span.file) is None else sources.place(span)
 
 
 def plan_text(value: Any, type_: t.FieldType | None = None) -> str:

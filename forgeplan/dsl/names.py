@@ -96,6 +96,9 @@ def not_a_member(path: str, type_: t.FieldType, name: str, span: Span) -> Diagno
     numbers = any(isinstance(a, t.Measure | t.Measures) for a in alternatives(type_))
     takes = f"a number or {choice(known)}" if numbers else choice(known)
     helps = [f"`{meant}`?"] if meant else []
+    for a in alternatives(type_):
+        if isinstance(a, t.OneOf) and name in dict(a.refused):
+            helps, fixes = [dict(a.refused)[name]], ()
     return NO_MEMBER.at(span, f"`{path}` takes {takes}, not `{name}`", help=helps, fixes=fixes)
 
 

@@ -12,9 +12,11 @@ from forgeplan.spec.quantity import BYTES, FLOP_PER_SECOND, NUMBER, SEQUENCES, S
 from forgeplan.spec.setting import DERIVED, Change, setting
 
 ARCHITECTURES = ("cpu", "sm80", "sm89", "sm90", "sm100", "gfx942")
+_NO_FP16 = "`bf16`: fp16 needs a loss scaler, which this executor does not have, as gradients below 6e-8 vanish"
 DTYPES = t.OneOf(
     ("fp64", "fp32", "bf16"),
     aliases=(("bfloat16", "bf16"), ("float32", "fp32"), ("float", "fp32"), ("float64", "fp64"), ("double", "fp64")),
+    refused=tuple((word, _NO_FP16) for word in ("fp16", "float16", "half")),
 )
 
 

@@ -101,10 +101,14 @@ class Bool(FieldType):
 
 @frozen
 class OneOf(FieldType):
-    """A bare member → str. `aliases` are foreign spellings that get a suggestion, never acceptance."""
+    """A bare member → str. `aliases` are foreign spellings that get a suggestion, never acceptance.
+
+    `refused` are words that other tools know and this one has no member for, each with what to do instead.
+    """
 
     members: tuple[str, ...]
     aliases: tuple[tuple[str, str], ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
 
     def describe(self) -> str:
         return " | ".join(self.members)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from forgeplan.compiler.derived import derived_values
 from forgeplan.compiler.explain.page import table, wrapped
 from forgeplan.compiler.schema import setting_at
-from forgeplan.compiler.wording import listing, nearest, plan_text
+from forgeplan.compiler.wording import listing, nearest, plan_text, written_at
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.diagnostics.source import Sources
 from forgeplan.spec.job import Job
@@ -19,6 +19,8 @@ def explain_path(job: Job, path: str, sources: Sources, width: int = 80) -> str:
         lines = _written(job.leaves[path], path, setting_at(path, job.leaves), sources, width)
     elif path in derived_values():
         lines = _derived(job, path, width)
+    elif path in job.derived:
+        lines = [f"{path} = {plan_text(job.derived[path])}", "  follows from the name of the run"]
     else:
         raise UsageError(_unknown(job, path))
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -27,18 +29,15 @@ def explain_path(job: Job, path: str, sources: Sources, width: int = 80) -> str:
 def _written(leaf: Leaf, path: str, setting: Setting | None, sources: Sources, width: int) -> list[str]:
     value = plan_text(leaf.value, setting.type if setting else None)
     about = [] if setting is None else ["  " + line for line in wrapped(_about(setting), width - 2)]
-    rows = []
-    for i, origin in enumerate(leaf.origins):
-        place = sources.place(origin.span) if sources.get(origin.span.file) else ""
-        rows.append(("→" if i == 0 else " ", origin.layer, " ".join(origin.text.split()), place))
-    note = "  → is in force; each line below it was overridden by the ones above" if len(rows) > 1 else ""
-    return [
-        f"{path} = {value}",
-        *about,
-        "",
-        *("  " + row for row in table(rows, "llll")),
-        *(["", note] if note else []),
-    ]
+    layers = [(o.layer, " ".join(o.text.split()), written_at(o.span, sources)) for o in leaf.origins]
+    rest = width - 9 - sum(max(len(layer[i]) for layer in layers) for i in (0, 2))
+    rows = [("→" if i == 0 else " ", name, _cut(text, rest), at) for i, (name, text, at) in enumerate(layers)]
+    note = ["", "  → is in force, the strongest first"] if len(rows) > 1 else []
+    return [f"{path} = {value}", *about, "", *("  " + row for row in table(rows, "llll")), *note]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(width, 2) - 1] + "…"
 
 
 def _about(setting: Setting) -> str:
@@ -60,12 +59,12 @@ def _derived(job: Job, path: str, width: int) -> list[str]:
     found = derived_values()[path]
     value = job.derived.get(path)
     text = "not known, as a fact it needs is not stated" if value is None else plan_text(value, found.type)
-    about = f"{found.doc}; computed from {listing(found.reads)}; cannot be assigned"
+    about = f"{found.doc[:1].lower()}{found.doc[1:]}; computed from {listing(found.reads)}; cannot be assigned"
     return [f"{path} = {text}", *("  " + line for line in wrapped(about, width - 2))]
 
 
 def _unknown(job: Job, path: str) -> str:
-    known = [*job.leaves, *derived_values()]
+    known = [*job.leaves, *derived_values(), *job.derived]
     below = sorted(p for p in known if p.startswith(path + "."))
     if below:
         return f"`{path}` is a record; its values are {listing(below)}"

@@ -29,12 +29,13 @@ def outputs_stay_inside(facts: Facts) -> Iterator[Finding]:
         if any(place.is_relative_to(root) for root in roots):
             continue
         yield outputs_stay_inside.at(
-            f"{path} leads to {place}, outside the project {project}",
+            f"{path} = {fact.text} leads outside the project",
             Label(fact.origin.span, path) if fact.written and fact.origin else None,
             help=(
                 f'allow it in forge.toml: [outputs] roots = ["{_opening(place)}"]',
                 f"or on the command line, where a path is its own permission: --set {path}={fact.value}",
             ),
+            notes=(f"it is {place}, and the project is {project}",),
         )
 
 
