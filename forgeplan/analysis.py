@@ -58,11 +58,10 @@ def analyse(
     derived = derived_values()
     loaded = load(path, text, derived=derived, overrides=overrides, profile=profile, plan=plan, unsaved=unsaved)
     found = list(loaded.diagnostics)
-    for job in loaded.views:
-        faults = check(job)
-        if job.plan is None and not any(d.severity is Severity.ERROR for d in (*faults, *loaded.faults_of(job))):
-            faults += loaded.unclaimed_of(job)
-        found += faults
+    for view in loaded.resolved():
+        faults = check(view.job)
+        explained = any(d.severity is Severity.ERROR for d in (*faults, *view.faults))
+        found += faults if explained or view.job.plan is not None else [*faults, *view.unclaimed]
     found += check_together(loaded.views)
     return Analysis(loaded, once(found))
 

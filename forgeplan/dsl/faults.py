@@ -39,21 +39,33 @@ def unknown_field(slot: Slot, block: type, c: Contribution) -> tuple[Diagnostic,
     name = c.path[0]
     valid = list(settings_of(block))
     meant = nearest(name.text, valid)
-    elsewhere = places_of(name.text)
+    elsewhere = [p for p in places_of(name.text) if p.rpartition(".")[0] != slot.path]
+    others = _others_with(slot, name.text)
     helps: list[str] = []
     fixes: tuple[Fix, ...] = ()
     if meant:
         helps.append(f"`{meant}`?")
         fixes = replacing(name.span, meant)
-    if elsewhere:
+    if others:
+        helps.append(f"`{name.text}` is a field of {others}")
+    elif elsewhere:
         home = elsewhere[0].rpartition(".")[0] or "the plan"
         helps.append(f"`{name.text}` is a field of {f'`{home}`' if home != 'the plan' else home}: `{elsewhere[0]} = …`")
         if not meant and c.size > 1 and c.span.file != COMMAND_LINE and "NAME" not in elsewhere[0]:
             fixes = (Fix(f"write `{elsewhere[0]}`", (Edit(c.span, elsewhere[0]),)),)
-    if not meant and not elsewhere:
+    if not helps:
         helps.append(f"fields here: {choice(valid)}" if valid else "there are no fields here")
     rule = UNKNOWN_ON_COMMAND_LINE if c.layer == COMMAND_LINE_LAYER else NO_FIELD
     return rule.at(name.span, f"{owner(slot)} has no field `{name.text}`", help=helps, fixes=fixes), meant
+
+
+def _others_with(slot: Slot, name: str) -> str:
+    """The components of the same kind that have a field: `the schedule wsd`."""
+    if not isinstance(slot.structure, t.Component):
+        return ""
+    kind = slot.structure.kind
+    tags = [tag for tag, block in components(kind).items() if name in settings_of(block)]
+    return f"the {kind.replace('_', ' ')} {choice(tags)}" if tags else ""
 
 
 def owner(slot: Slot) -> str:

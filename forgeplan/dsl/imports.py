@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from attrs import Factory, define, field
@@ -30,12 +31,24 @@ MAX_BYTES = 16 * 2**20
 _STD = Path(__file__).parent.parent / "std"
 
 
-@define(eq=False)
+@define(eq=False, slots=False)
 class PlanDecl:
     """A plan with the module that declares it."""
 
     plan: syntax.Plan
     module: Module
+
+    @cached_property
+    def has_lets(self) -> bool:
+        return any(isinstance(item, syntax.Let) for item in self.plan.body.items)
+
+    @cached_property
+    def checks(self) -> tuple[syntax.Check, ...]:
+        return tuple(item for item in self.plan.body.items if isinstance(item, syntax.Check))
+
+    @cached_property
+    def profiles(self) -> tuple[syntax.Profile, ...]:
+        return tuple(item for item in self.plan.body.items if isinstance(item, syntax.Profile))
 
 
 @define(eq=False)

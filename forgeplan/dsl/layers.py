@@ -62,6 +62,8 @@ class Piece:
     scope: Scope
     group: Group | None
     """None: the strength of the statement that brought the body."""
+    is_bound: bool = False
+    """Whether `scope` is already the body's own, with its `let`s."""
 
     @property
     def damaged(self) -> bool:

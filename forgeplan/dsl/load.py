@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.refusal import UsageError
@@ -34,6 +34,16 @@ from forgeplan.spec.job import Job
 _RECURSION = 25_000
 
 
+@frozen(eq=False)
+class Resolved:
+    """One view of a plan, with what the language found in it."""
+
+    job: Job
+    faults: tuple[Diagnostic, ...]
+    unclaimed: tuple[Diagnostic, ...]
+    """Faults of defaults, to be shown if nothing else explains why the job is not whole."""
+
+
 @define(eq=False)
 class Loaded:
     """A plan file, resolved. Jobs are made when they are asked for and kept."""
@@ -47,7 +57,7 @@ class Loaded:
     profile: str | None
     plan: str | None
     _faults: dict[tuple[object, ...], Diagnostic] = field(factory=dict)
-    _views: dict[tuple[str, str | None, str | None], tuple[View, Job]] = field(factory=dict)
+    _resolved: dict[tuple[str, str | None, str | None], Resolved] = field(factory=dict)
     _files: Evaluator | None = None
     _cells: dict[str, list[Cell]] = field(factory=dict)
     _hashes: dict[str, str] = field(factory=dict)
@@ -88,7 +98,7 @@ class Loaded:
     def profiles(self, plan: str) -> tuple[str, ...]:
         """The profiles of a plan, its own and inherited ones."""
         chain = self.plans_.chain(plan)
-        return tuple(dict.fromkeys(name for decl in chain or () for name in profiles_of(decl)))
+        return tuple(dict.fromkeys(p.name.text for decl in chain or () for p in decl.profiles))
 
     def cells(self, plan: str) -> list[Cell]:
         """The cells of all sweeps over a plan."""
@@ -97,18 +107,15 @@ class Loaded:
     def job(self, plan: str, profile: str | None = None, cell: str | None = None) -> Job:
         """One view of one plan. Raises KeyError for a plan or cell that does not exist."""
         key = (plan, profile, cell)
-        if key not in self._views:
+        if key not in self._resolved:
             with deep_recursion():
-                self._views[key] = self._resolve(plan, profile, cell)
-        return self._views[key][1]
+                self._resolved[key] = self._resolve(plan, profile, cell)
+        return self._resolved[key].job
 
-    def faults_of(self, job: Job) -> tuple[Diagnostic, ...]:
-        """What the language found in one view."""
-        return next((tuple(view.diagnostics) for view, other in self._views.values() if other is job), ())
-
-    def unclaimed_of(self, job: Job) -> tuple[Diagnostic, ...]:
-        """Faults of defaults in one view, to be shown if nothing else explains why the view is not whole."""
-        return next((tuple(view.ev.unclaimed) for view, other in self._views.values() if other is job), ())
+    def resolved(self) -> tuple[Resolved, ...]:
+        """Every view with its own faults."""
+        jobs = {id(job) for job in self.views}
+        return tuple(one for one in self._resolved.values() if id(one.job) in jobs)
 
     def varied(self, plan: str, overrides: syntax.Record | None, layer: str) -> tuple[View, Job]:
         """The plan with further statements, as a test has them; its faults are in the view, not among the file's."""
@@ -122,7 +129,7 @@ class Loaded:
 
     # resolving --------------------------------------------------------------------------------------------------------
 
-    def _resolve(self, plan: str, profile: str | None, cell: str | None) -> tuple[View, Job]:
+    def _resolve(self, plan: str, profile: str | None, cell: str | None) -> Resolved:
         stack = self._stack(plan, profile, cell)
         files = self._file_evaluator()
         extra: tuple[Contribution, ...] = ()
@@ -132,21 +139,23 @@ class Loaded:
         view, job = self._made(stack, files, extra)
         for fault in view.diagnostics:
             self._keep(fault, "" if profile is None and cell is None else stack.name)
-        return view, job
+        return Resolved(job, tuple(view.diagnostics), tuple(view.ev.unclaimed))
 
     def _made(self, stack: Stack, files: Evaluator, extra: tuple[Contribution, ...]) -> tuple[View, Job]:
-        over = (*extra, *self.command_line.over)
-        stack = Stack(stack.chain, stack.profile, stack.cell, over, stack.damaged)
-        view = View(stack, files, self.derived)
+        view = View(stack.with_more((*extra, *self.command_line.over)), files, self.derived)
+        return view, self._assembled(view)
+
+    def _assembled(self, view: View) -> Job:
+        stack, files, derived = view.stack, view.files, self.derived
+        typed: list[View] = []
 
         def vary(values: Mapping[str, Any]) -> Job:
             with deep_recursion():
-                more = _given(view, values)
-                stronger = Stack(stack.chain, stack.profile, stack.cell, (*over, *more), stack.damaged)
-                other = View(stronger, files, self.derived)
-                return assemble(other, self.module.name, str(self.project), self._hashes, vary)
+                if not typed:
+                    typed.append(View(stack, files, derived))
+                return self._assembled(View(stack.with_more(_given(typed[0], values)), files, derived))
 
-        return view, assemble(view, self.module.name, str(self.project), self._hashes, vary)
+        return assemble(view, self.module.name, str(self.project), self._hashes, vary)
 
     def _stack(self, plan: str, profile: str | None, cell: str | None) -> Stack:
         chain = self.plans_.chain(plan)
@@ -207,7 +216,7 @@ class Loaded:
             stack = self._stack(name, None, None)
             all_params = {**self.command_line.params, **params}
             files = self._evaluator(all_params) if params else self._file_evaluator()
-            return View(Stack(stack.chain, None, None, over, stack.damaged), files, self.derived)
+            return View(stack.with_more(over), files, self.derived)
 
         self._cells.setdefault(name, []).extend(cells_of(sweep, self.module, view_of, self._report))
 
@@ -284,10 +293,6 @@ def check_constant(files: Evaluator, binding: Binding, module: Module) -> None:
             return
         with suppress(Poison):
             files.value_of(binding, binding.span)
-
-
-def profiles_of(decl: PlanDecl) -> Iterator[str]:
-    return (item.name.text for item in decl.plan.body.items if isinstance(item, syntax.Profile))
 
 
 def _given(view: View, values: Mapping[str, Any]) -> list[Contribution]:

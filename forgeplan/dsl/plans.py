@@ -110,23 +110,21 @@ class Plans:
         known = [n for n, d in self.module.plans.items() if d is not None and not d.plan.partial]
         if plan is not None and plan not in known and not self.module.damaged:
             self._not_there(command_line.sources, "plan", plan, known)
+        if plan is not None and plan not in known:
+            return
         profiles = [p for n in known if plan in (None, n) for p in self._profiles(n)]
         if profile is not None and profile not in profiles and known:
             self._not_there(command_line.sources, "profile", profile, profiles)
 
     def _profiles(self, name: str) -> list[str]:
-        found: dict[str, None] = {}
-        for decl in self.chain(name) or ():
-            found.update((i.name.text, None) for i in decl.plan.body.items if isinstance(i, syntax.Profile))
-        return list(found)
+        return list(dict.fromkeys(p.name.text for decl in self.chain(name) or () for p in decl.profiles))
 
     def _check_profiles(self, decl: PlanDecl) -> None:
         seen: dict[str, Span] = {}
-        for item in decl.plan.body.items:
-            if isinstance(item, syntax.Profile):
-                first = seen.setdefault(item.name.text, item.name.span)
-                if first is not item.name.span:
-                    self.report(repeated(item.name.text, item.name.span, first))
+        for profile in decl.profiles:
+            first = seen.setdefault(profile.name.text, profile.name.span)
+            if first is not profile.name.span:
+                self.report(repeated(profile.name.text, profile.name.span, first))
 
     def _check_sweeps(self) -> None:
         seen: dict[str, Span] = {}

@@ -75,6 +75,7 @@ class References(ABC):
         self._values: dict[Binding, Value | object] = {}
         self._active: dict[object, tuple[str, Span]] = {}
         self._operations = 0
+        self._is_too_deep = False
 
     def fault(self, diagnostic: Diagnostic) -> Poison:
         """Report, and hand back what is raised to silence whatever depends on it."""
@@ -91,7 +92,10 @@ class References(ABC):
         if key in self._active:
             self._cycle(key, span)
         if len(self._active) >= MAX_DEPTH:
-            raise self.fault(TOO_LARGE.at(span, f"references nest deeper than {MAX_DEPTH:,}"))
+            if not self._is_too_deep:
+                self.report(TOO_LARGE.at(span, f"references nest deeper than {MAX_DEPTH:,}"))
+            self._is_too_deep = True
+            raise Poison
         self._active[key] = (label, span)
 
     def leave(self, key: object) -> None:

@@ -70,8 +70,10 @@ class RecordShape:
         """The statements of all bodies for the record `owner`. `bind` declares the `let`s of a body in its scope."""
         found: list[Contribution] = []
         for piece in self.pieces:
-            scope = piece.scope.inside(owner)
-            bind(piece.items, scope)
+            scope = piece.scope
+            if not piece.is_bound:
+                scope = scope.inside(owner)
+                bind(piece.items, scope)
             strength = piece.group or group
             if strength is _REFERENCED:
                 strength = Group(group.layer)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import attrs
 from attrs import define, field, frozen
 
 from forgeplan.diagnostics.diagnostic import Diagnostic
@@ -41,6 +42,10 @@ class Stack:
     over: tuple[Contribution, ...] = ()
     damaged: bool = False
     """Whether a base is unknown: what seems missing may be there."""
+
+    def with_more(self, over: Iterable[Contribution]) -> Stack:
+        """The same, with further statements that are stronger than all before."""
+        return attrs.evolve(self, over=(*self.over, *over))
 
     @property
     def plan(self) -> syntax.Plan:
@@ -85,25 +90,30 @@ class View:
         plans: list[Piece] = []
         profiles: list[Piece] = []
         for decl in self.stack.chain:
-            plan = decl.plan
-            scope = decl.module.scope.inside(self.root)
-            declare_values(plan.body.items, scope, self.diagnostics.append)
-            layer = f"plan {plan.name.text}"
-            plans.append(Piece(plan.body.items, scope, Group(layer)))
-            self._keep_checks(plan.body.items, scope, layer)
-            for item in plan.body.items:
-                if isinstance(item, syntax.Profile) and item.name.text == self.stack.profile:
-                    layer = f"profile {item.name.text}"
-                    profiles.append(Piece(item.body.items, scope, Group(layer)))
-                    inner = scope.inside(self.root)
-                    declare_values(item.body.items, inner, self.diagnostics.append)
-                    self._keep_checks(item.body.items, inner, layer)
+            layer = f"plan {decl.plan.name.text}"
+            scope = self._body_scope(decl.module.scope, decl.plan.body.items if decl.has_lets else ())
+            plans.append(Piece(decl.plan.body.items, scope, Group(layer), True))
+            self.checks += [(check, scope, layer) for check in decl.checks]
+            for item in decl.profiles if self.stack.profile else ():
+                if item.name.text == self.stack.profile:
+                    profiles.append(self._profile(item, scope))
         if self.stack.damaged:
             profiles.append(Piece((syntax.ErrorItem(span=NOWHERE),), Scope(), Group("")))
         return plans + profiles
 
-    def _keep_checks(self, items: Sequence[syntax.Item], scope: Scope, layer: str) -> None:
+    def _profile(self, profile: syntax.Profile, around: Scope) -> Piece:
+        layer = f"profile {profile.name.text}"
+        items = profile.body.items
+        scope = self._body_scope(around, items)
         self.checks += [(item, scope, layer) for item in items if isinstance(item, syntax.Check)]
+        return Piece(items, scope, Group(layer), True)
+
+    def _body_scope(self, around: Scope, items: Sequence[syntax.Item]) -> Scope:
+        scope = around.inside(self.root)
+        if items:
+            declare_values(items, scope, self.diagnostics.append)
+            self.ev.scopes.append(scope)
+        return scope
 
     # what expressions can read ----------------------------------------------------------------------------------------
 
