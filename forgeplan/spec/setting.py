@@ -85,4 +85,4 @@ def plan_name(attribute: str) -> str:
 
 def attribute_name(name: str, block: type) -> str:
     """The attribute of `block` behind a name of the plan language."""
-    return next(a.name for a in attrs.fields(block) if plan_name(a.name) == name)
+    return str(next(a.name for a in attrs.fields(block) if plan_name(a.name) == name))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from forgeplan.compiler.discovery import import_all
 from forgeplan.spec.derived import Derived
 from forgeplan.spec.types import FieldType
-
-MODULES = ("cluster", "mesh", "batch", "budget", "model", "memory")
 
 _registry: dict[str, Derived] = {}
 
@@ -28,6 +26,5 @@ def derived(path: str, type: FieldType, *reads: str) -> Callable[[Callable[..., 
 @cache
 def derived_values() -> Mapping[str, Derived]:
     """All derived values, by path."""
-    for module in MODULES:
-        importlib.import_module(f"forgeplan.compiler.derived.{module}")
+    import_all("forgeplan.compiler.derived")
     return dict(sorted(_registry.items()))

@@ -6,38 +6,17 @@ takes part is shown: at its place if a text decided it, in a note if not.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from attrs import frozen
 
+from forgeplan.compiler.discovery import import_all
 from forgeplan.compiler.facts import Fact, Facts, Poisoned
 from forgeplan.compiler.wording import listing, plan_text
 from forgeplan.diagnostics.codes import Code, code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
-
-MODULES = (
-    "model_shape",
-    "attention",
-    "rope",
-    "vocabulary",
-    "mesh",
-    "transforms",
-    "batch",
-    "precision",
-    "mixture",
-    "sources",
-    "evaluation",
-    "schedule",
-    "budget",
-    "outputs",
-    "memory",
-    "lint_data",
-    "lint_optimisation",
-    "lint_effect",
-)
 
 MANY = 8
 """Of more legal values than this, only the nearest are shown."""
@@ -141,8 +120,7 @@ def _register(declared: Code) -> Callable[[Callable[[Facts], Iterator[Finding]]]
 @cache
 def invariants() -> tuple[Invariant, ...]:
     """All registered checks, by code."""
-    for module in MODULES:
-        importlib.import_module(f"forgeplan.compiler.invariants.{module}")
+    import_all("forgeplan.compiler.invariants")
     return tuple(found for _, found in sorted(_registry.items()))
 
 

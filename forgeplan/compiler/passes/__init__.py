@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
 
-MODULES = ("mesh", "parameters", "units", "shards", "batch", "horizon", "flops", "structure", "program")
+from forgeplan.compiler.discovery import import_all
 
 
 @cache
 def load() -> None:
-    for module in MODULES:
-        importlib.import_module(f"forgeplan.compiler.passes.{module}")
+    import_all("forgeplan.compiler.passes")
