@@ -14,7 +14,7 @@ from forgeplan.runtime.checkpoint.save import SaveFailed, Saver
 from forgeplan.runtime.data.microbatch import Microbatch
 from forgeplan.runtime.evaluate import evaluate
 from forgeplan.runtime.executor import Bundle, named_tensors
-from forgeplan.runtime.metrics.reporter import Reporter
+from forgeplan.runtime.metrics.reporter import Reporter, against_entropy
 from forgeplan.runtime.optim.optimizer import Optimizer
 from forgeplan.runtime.points import Passage
 from forgeplan.runtime.ranks import Ranks
@@ -100,6 +100,13 @@ class RunServices:
             return
         self.saved = self.saver.save(named_tensors(self.bundle.model, self.optimizer), state)
         self.saved_step, self._failed_saves = state.step, 0
+
+    def results(self) -> list[str]:
+        """The last loss of every evaluation, beside the entropy of the same labels; on rank 0."""
+        if self.reporter is None:
+            return []
+        reports, entropy_of = self.last_losses.values(), self.reporter.entropy_of
+        return [f"{r.name}: {against_entropy(r, entropy_of(r.name))}" for r in reports]
 
     def _is_evaluated(self, name: str, step: int) -> bool:
         return name in self.last_losses and self.last_losses[name].step == step

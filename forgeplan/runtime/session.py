@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class Session:
             self._checkpoint = decision.path
             self._say(f"nothing to do: all {self.plan.steps:,} steps are made", *self._paths())
             return ExitCode.FINE
-        self._announce_signals()
+        self._announce_signals(self._say)
         self.ranks.together(lambda: self._prepare(decision))
         bundle = build(self.plan, self.device)
         optimizer = build_optimizer(bundle)
@@ -81,6 +81,7 @@ class Session:
         reporter = None
         if self.ranks.is_first:
             reporter = Reporter.open(self.plan, self.directory, self.state, self.device, entropies(evals))
+            self._announce_signals(reporter.display.say)
         services = RunServices(
             self.plan, bundle, optimizer, self.ranks, self.signals, evals, saver, reporter, self._checkpoint
         )
@@ -105,7 +106,7 @@ class Session:
         total = f" of {self.plan.steps:,}" if self.plan.steps is not None else ""
         self._say(
             f"{outcome.value} after step {self.state.step:,}{total}, {duration(self.state.wall_seconds)} of training",
-            *(f"{r.name}: loss {r.loss:.4f} nats" for r in services.last_losses.values()),
+            *services.results(),
             *self._paths(),
         )
         if exit_code == ExitCode.STOPPED:
@@ -175,11 +176,11 @@ class Session:
         keep = None if isinstance(checkpoint.keep, str) else checkpoint.keep
         return Saver(self.directory.checkpoints, self.plan_bytes, data.record(), keep, self.ranks)
 
-    def _announce_signals(self) -> None:
+    def _announce_signals(self, say: Callable[[str], None]) -> None:
         if self.ranks.is_first:
             saves = "saving and " if self.plan.job.checkpoint is not None else ""
             self.signals.announce_with(
-                lambda name: print(f"{name}: {saves}stopping after this step; once more ends at once", flush=True)
+                lambda name: say(f"{name}: {saves}stopping after this step; once more ends at once")
             )
 
     def _header(self) -> list[str]:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from attrs import define, field
+from attrs import define
 
 from forgeplan.runtime.options import ExitCode
 
@@ -26,7 +26,8 @@ class Signals:
 
     first: str = ""
     """Name of the first signal, "" before it."""
-    _announce: Callable[[str], None] = field(default=lambda name: None, alias="announce")
+    _announce: Callable[[str], None] | None = None
+    _announced: bool = False
     _over: bool = False
 
     @property
@@ -34,10 +35,10 @@ class Signals:
         return bool(self.first)
 
     def announce_with(self, announce: Callable[[str], None]) -> None:
-        """Call this with the signal's name when the first one comes; at once if it has come."""
+        """Call this with the signal's name when the first one comes; now if it has come and nobody was told."""
         self._announce = announce
         if self.first:
-            announce(self.first)
+            self._tell()
 
     def run_is_over(self) -> None:
         """From here on everything is saved; signals change nothing any more."""
@@ -50,7 +51,12 @@ class Signals:
         if self.first:
             _end_at_once()
         self.first = name
-        self._announce(name)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._announce is not None and not self._announced:
+            self._announced = True
+            self._announce(self.first)
 
 
 def install() -> Signals:

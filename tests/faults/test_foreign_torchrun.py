@@ -60,3 +60,12 @@ def test_a_crash_on_one_rank_is_told_once_with_the_place_of_its_traceback(tmp_pa
     assert "help: the traceback is in runs/small/logs/rank-1.log" in ended.err
     assert "a made-up crash" in (tmp_path / "runs/small/logs/rank-1.log").read_text()
     assert not (tmp_path / "runs/small/LOCK").exists()
+
+
+def test_ranks_that_see_different_files_stop_with_one_message(tmp_path: Path) -> None:
+    plan = plan_bytes(ranks=2, steps=4)
+    assert finish(plan, tmp_path).exit_code == 0
+    ended = start_torchrun(plan_bytes(ranks=2, steps=8), tmp_path, 2, "rank-1-sees-no-checkpoints").wait(60)
+    assert ended.exit_code == 1
+    assert ended.err.count("error[FP1013]: every checkpoint in runs/small/checkpoints is damaged") == 1
+    assert "rank 1 does not see step-4/complete.json" in ended.err

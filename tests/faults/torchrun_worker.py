@@ -15,6 +15,10 @@ def disturb(kind: str) -> None:
     rank = int(os.environ["RANK"])
     if kind.startswith("nan-at-"):
         _poison_gradients({int(s) for s in kind.removeprefix("nan-at-").split(",")}, rank)
+    elif kind == "rank-1-sees-no-checkpoints" and rank == 1:
+        import forgeplan.runtime.checkpoint.layout as layout
+
+        layout.read_marker = lambda path: None  # type: ignore[assignment]
     elif kind == "crash-on-rank-1" and rank == 1:
         import forgeplan.runtime.step as step
 

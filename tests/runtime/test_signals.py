@@ -26,6 +26,7 @@ else:
     threading.Lock().acquire()
     blocked = threading.Lock(); blocked.acquire()
     blocked.acquire(timeout=30)
+time.sleep(0.2)
 received.run_is_over()
 print("leaving", received.first, flush=True)
 time.sleep(0.3)

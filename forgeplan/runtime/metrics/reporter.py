@@ -72,10 +72,7 @@ class Reporter:
 
     def evaluation(self, report: EvalReport) -> None:
         entropy = self.entropy_of(report.name)
-        self.display.say(
-            f"step {report.step}: {report.name} loss {report.loss:.4f} nats on {report.counted:,} labels"
-            f" (unigram entropy of the same labels {entropy:.4f}, ratio {report.loss / max(entropy, 1e-9):.3f})"
-        )
+        self.display.say(f"step {report.step}: {report.name} {against_entropy(report, entropy)}")
         self._write(
             {
                 "kind": "eval",
@@ -149,3 +146,12 @@ class Reporter:
             *([f"{duration(rates.remaining_seconds)} left"] if rates.remaining_seconds is not None else []),
         ]
         return "  ".join(parts)
+
+
+def against_entropy(report: EvalReport, entropy: float) -> str:
+    """A loss means something beside what is achieved by knowing only how often each token occurs."""
+    ratio = f", ratio {report.loss / entropy:.3f}" if entropy > 0 else ""
+    return (
+        f"loss {report.loss:.4f} nats on {report.counted:,} labels"
+        f" (unigram entropy of the same labels {entropy:.4f}{ratio})"
+    )
