@@ -241,7 +241,7 @@ class Importer:
         start = names.index(name)
         edges = [s for _, s in self._chain[start + 1 :]] + [span]
         path = [*names[start:], name]
-        labels = [Label(s, f"{a} imports {b}") for s, a, b in zip(edges, path, path[1:], strict=True)]
+        labels = [Label(s, f"{a} imports {b}") for s, a, b in zip(edges, path[:-1], path[1:], strict=True)]
         self.report(CYCLE.at(labels[-1], "files import one another: " + " → ".join(path), *labels[:-1]))
 
 

@@ -11,7 +11,7 @@ from forgeplan.dsl.bounds import MAX_ITEMS
 from forgeplan.dsl.layers import COMPUTED_LAYER, SCHEMA_LAYER, Contribution
 from forgeplan.dsl.parts import check_rivals
 from forgeplan.dsl.scope import ParamBinding
-from forgeplan.dsl.shapes import Given, OnCommandLine
+from forgeplan.dsl.shapes import Given, OnCommandLine, written
 from forgeplan.dsl.slots import Slot
 from forgeplan.dsl.structure import Place, as_value, fit
 from forgeplan.dsl.suggest import choice
@@ -68,7 +68,7 @@ def _evaluated(slot: Slot) -> Any:
 
 
 def _place(slot: Slot, whole: Contribution) -> Place:
-    expr = whole.expr or syntax.ErrorExpr(span=whole.span)
+    expr = written(whole.expr or syntax.ErrorExpr(span=whole.span))
     span = expr.span
     if span.file == SCHEMA:
         nearest = slot.parent
@@ -116,7 +116,10 @@ def _computed(slot: Slot) -> Any:
 
 
 def origins(slot: Slot) -> tuple[Origin, ...]:
-    """Every layer that set the part, strongest first; the schema's default is the weakest."""
+    """Every layer that set the part, the one in force first, then the others by strength.
+
+    The schema's default is the weakest, but in force where a stronger layer replaced all that was written.
+    """
     found = slot.found
     layers: list[Origin] = []
     if slot.computed and slot.ev.plan is not None:
@@ -124,20 +127,23 @@ def origins(slot: Slot) -> tuple[Origin, ...]:
         layers.append(Origin(NOWHERE, COMPUTED_LAYER, f"computed from {choice(reads)}" if reads else "computed"))
     inner = found.deeper if isinstance(slot.structure, t.MapOf | t.ListOf) else []
     live = [*([found.whole] if found.whole else []), *found.rivals, *found.appends, *inner]
+    default = slot.setting.default if slot.setting else None
+    defaults = [Origin(NOWHERE, SCHEMA_LAYER, default)] if isinstance(default, str) else []
+    if not live:
+        layers, defaults = layers + defaults, []
     for c in (*reversed(live), *reversed(found.replaced), *reversed(slot.superseded)):
         if c.expr is not None:
             span, text = _head(slot, c, c.expr)
             layers.append(Origin(span, c.layer, text))
-    default = slot.setting.default if slot.setting else None
-    if isinstance(default, str):
-        layers.append(Origin(NOWHERE, SCHEMA_LAYER, default))
-    return tuple(layers)
+    return tuple(layers + defaults)
 
 
 def _head(slot: Slot, c: Contribution, expr: syntax.Expr) -> tuple[Span, str]:
     """The smallest place that stands for a written value, and what is written there."""
     if isinstance(expr, Given):
         return c.span, show(expr.value)
+    if expr.span.file == SCHEMA:
+        return NOWHERE, _default_text(slot, expr.span)
     if isinstance(expr, OnCommandLine):
         return expr.span, expr.text
     if isinstance(expr, syntax.Record):
@@ -147,3 +153,13 @@ def _head(slot: Slot, c: Contribution, expr: syntax.Expr) -> tuple[Span, str]:
             expr = expr.base
         return expr.span, f"{slot.ev.text(expr.span)} {{ … }}"
     return expr.span, slot.ev.text(expr.span)
+
+
+def _default_text(slot: Slot, span: Span) -> str:
+    """What the schema's default, of the part or of one above it, says at a span."""
+    above: Slot | None = slot
+    while above is not None:
+        if above.setting is not None and isinstance(above.setting.default, str):
+            return above.setting.default[span.start : span.end]
+        above = above.parent
+    return ""

@@ -9,6 +9,7 @@ from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.names import UNKNOWN_NAME, replacing
 from forgeplan.dsl.scope import Binding, LetBinding, ParamBinding, Scope
+from forgeplan.dsl.shapes import written as written_expression
 from forgeplan.dsl.structure import OUTSIDE_PARAM, Place, fit
 from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.values import Poison, Range, Value, show
@@ -91,7 +92,11 @@ def _value_expr(ev: Evaluator, binding: Binding) -> tuple[syntax.Expr, Span]:
         expr = ev.files.given.get(binding, (binding.param.default, None))[0]
     elif isinstance(binding, LetBinding):
         expr = binding.expr
-    return (expr, expr.span) if expr is not None else (syntax.ErrorExpr(span=binding.span), binding.span)
+    return (
+        (written_expression(expr), expr.span)
+        if expr is not None
+        else (syntax.ErrorExpr(span=binding.span), binding.span)
+    )
 
 
 def _check_range(ev: Evaluator, binding: Binding, written: syntax.TypeExpr, value: Quantity, span: Span) -> None:

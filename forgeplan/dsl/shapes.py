@@ -48,6 +48,11 @@ class OnCommandLine(syntax.Expr):
     folder: str
 
 
+def written(expr: syntax.Expr) -> syntax.Expr:
+    """The expression itself, also where the command line wrote it."""
+    return expr.parsed if isinstance(expr, OnCommandLine) else expr
+
+
 def takes_text(expected: FieldType | None) -> bool:
     return any(isinstance(a, t.Text | t.PathText) for a in alternatives(expected)) if expected is not None else False
 
