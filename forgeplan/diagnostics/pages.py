@@ -19,6 +19,7 @@ from forgeplan.resources import resource
 _FOLDER = "docs/diagnostics"
 _FAMILY = re.compile(r"(?i)fp\d{4}")
 _MARKER = re.compile(r"# (error|warning)(-above)?\[.*")
+_BLOCKS = re.compile(r"(?ms)^```forge ?(\S*)\n(.*?)^```")
 _BULLET = re.compile(r"(\* |- |\d+\. )?")
 
 
@@ -39,11 +40,15 @@ class Page:
     @property
     def fails(self) -> str:
         """The plan, or statements of one, that breaks the rule; faulty lines end in a marker."""
-        return _block(self.sections.get("Fails", ""))
+        return self.files("Fails").get("", "")
 
     @property
     def passes(self) -> str:
-        return _block(self.sections.get("Passes", ""))
+        return self.files("Passes").get("", "")
+
+    def files(self, section: str) -> dict[str, str]:
+        """The plan files of a section, by the name behind ```` ```forge ````; the plan itself has the name ""."""
+        return {name: text for name, text in _BLOCKS.findall(self.sections.get(section, ""))}
 
     @property
     def when(self) -> str:
@@ -108,11 +113,6 @@ def render(page: Page, width: int = 80, color: bool = False) -> str:
     for heading, body in page.sections.items():
         lines += ["", paint(heading, "title"), "", *_body(body, width, paint)]
     return "\n".join(lines)
-
-
-def _block(section: str) -> str:
-    found = re.search(r"(?ms)^```forge\n(.*?)^```", section)
-    return found[1] if found else ""
 
 
 def _body(text: str, width: int, paint: Paint) -> list[str]:
