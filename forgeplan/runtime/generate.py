@@ -16,11 +16,12 @@ from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
 from forgeplan.plan.operations import Fsdp
 from forgeplan.plan.verify import read
+from forgeplan.runtime.answer import Answer
 from forgeplan.runtime.checkpoint import layout
 from forgeplan.runtime.checkpoint.checksum import first_damage
 from forgeplan.runtime.checkpoint.choose import choose
 from forgeplan.runtime.checkpoint.load import load_plan, load_tensors
-from forgeplan.runtime.data.tokenizer.interface import TextStream, Tokenizer, load_tokenizer
+from forgeplan.runtime.data.tokenizer.interface import Tokenizer, load_tokenizer
 from forgeplan.runtime.executor import build
 from forgeplan.runtime.model.cache import Cache
 from forgeplan.runtime.ranks import Ranks
@@ -39,51 +40,6 @@ class Request:
     sampling: Sampling = field(factory=Sampling)
     seed: int = 0
     stop: tuple[str, ...] = ()
-
-
-@define
-class _Text:
-    """An answer as it grows: whole characters only, cut before the first stop text."""
-
-    tokenizer: Tokenizer
-    stop: tuple[str, ...]
-    text: str = ""
-    _stopped: bool = False
-    _taken: int = 0
-    _stream: TextStream = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._stream = self.tokenizer.stream()
-
-    def has_ended(self) -> bool:
-        return self._stopped
-
-    def add(self, token: int) -> None:
-        self._grow(self._stream.add(token))
-
-    def finish(self) -> None:
-        self._grow(self._stream.end())
-        self._stopped = True
-
-    def take(self) -> str:
-        """What is certain and was not taken yet: the end may be the beginning of a stop text."""
-        held = 0 if self._stopped else max((_overlap(self.text, stop) for stop in self.stop), default=0)
-        found = self.text[self._taken : len(self.text) - held]
-        self._taken += len(found)
-        return found
-
-    def _grow(self, more: str) -> None:
-        if self._stopped:
-            return
-        self.text += more
-        places = [self.text.find(stop) for stop in self.stop if stop and stop in self.text]
-        if places:
-            self.text, self._stopped = self.text[: min(places)], True
-
-
-def _overlap(text: str, stop: str) -> int:
-    """Length of the longest end of `text` that `stop` begins with."""
-    return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if stop.startswith(text[-n:])), 0)
 
 
 @define
@@ -115,7 +71,7 @@ class Writer:
 
     def write(self, prompts: Sequence[str], request: Request) -> list[str]:
         """The answer to each prompt, without the prompt. Prompts of different lengths do not influence one another."""
-        answers = [_Text(self._tokenizer(), request.stop) for _ in prompts]
+        answers = [Answer(self._tokenizer(), request.stop) for _ in prompts]
         encoded = [self._encoded(p) for p in prompts]
         for tokens in self.tokens(encoded, request, [answer.has_ended for answer in answers]):
             for answer, token in zip(answers, tokens, strict=True):
@@ -127,7 +83,7 @@ class Writer:
 
     def stream(self, prompt: str, request: Request) -> Iterator[str]:
         """The answer to a prompt in pieces, as they are certain: a beginning of a stop text is held back."""
-        answer = _Text(self._tokenizer(), request.stop)
+        answer = Answer(self._tokenizer(), request.stop)
         for (token,) in self.tokens([self._encoded(prompt)], request, [answer.has_ended]):
             if token is not None:
                 answer.add(token)

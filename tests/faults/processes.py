@@ -38,7 +38,9 @@ class Run:
 
     folder: Path
     process: subprocess.Popen[str]
-    name: str = "small"
+    name: str
+    earlier_sessions: int
+    """Of the same run, before this process."""
 
     @property
     def directory(self) -> Path:
@@ -68,10 +70,14 @@ class Run:
 
     def sessions(self) -> list[Any]:
         """Of the run, from its manifest."""
-        path = self.directory / "manifest.json"
-        return list(json.loads(path.read_text())["sessions"]) if path.exists() else []
+        return sessions(self.directory)
+
+    def until_training(self) -> None:
+        """Until this process, not an earlier one, is about to train."""
+        self.until(lambda: len(self.sessions()) > self.earlier_sessions, "session")
 
     def until_step(self, step: int) -> None:
+        self.until_training()
         self.until(lambda: any(r["step"] >= step for r in records(self.directory)), f"step {step}")
 
 
@@ -81,7 +87,7 @@ def start(plan: bytes, folder: Path, *, environment: dict[str, str] | None = Non
     path = folder / "start.plan.json"
     path.write_bytes(plan)
     command = [sys.executable, "-c", START, str(path), RunOptions(**options).to_json()]
-    return Run(folder, _popen(command, folder, environment or {}), json.loads(plan)["name"])
+    return _run(plan, folder, command, environment or {})
 
 
 def start_torchrun(plan: bytes, folder: Path, num_processes: int, *disturbances: str, **options: Any) -> Run:
@@ -91,15 +97,17 @@ def start_torchrun(plan: bytes, folder: Path, num_processes: int, *disturbances:
     path.write_bytes(plan)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(num_processes)]
     worker = [str(ROOT / "tests" / "faults" / "torchrun_worker.py"), str(path), RunOptions(**options).to_json()]
-    return Run(folder, _popen([*torchrun, *worker, *disturbances], folder, {}), json.loads(plan)["name"])
+    return _run(plan, folder, [*torchrun, *worker, *disturbances], {})
 
 
 def finish(plan: bytes, folder: Path, **options: Any) -> Ended:
     return start(plan, folder, **options).wait()
 
 
-def _popen(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def _run(plan: bytes, folder: Path, command: list[str], environment: dict[str, str]) -> Run:
+    name = json.loads(plan)["name"]
+    earlier = len(sessions(folder / "runs" / name))
+    process = subprocess.Popen(
         command,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
@@ -108,6 +116,12 @@ def _popen(command: list[str], folder: Path, environment: dict[str, str]) -> sub
         text=True,
         start_new_session=True,
     )
+    return Run(folder, process, name, earlier)
+
+
+def sessions(directory: Path) -> list[Any]:
+    path = directory / "manifest.json"
+    return list(json.loads(path.read_text())["sessions"]) if path.exists() else []
 
 
 def records(directory: Path, kind: str = "step") -> list[dict[str, Any]]:

@@ -27,14 +27,14 @@ def test_one_flipped_bit_is_named_and_the_run_goes_on_from_the_checkpoint_before
 
 
 def test_a_refusal_is_one_message_however_many_ranks_there_are(tmp_path: Path) -> None:
-    plan = plan_bytes(ranks=2, steps=4)
-    assert finish(plan, tmp_path).exit_code == 0
+    alone, plan = plan_bytes(steps=4), plan_bytes(ranks=2, steps=4)
+    assert finish(alone, tmp_path).exit_code == 0
     ended = finish(plan, tmp_path, resume=3)
     assert ended.exit_code == 1
     assert ended.err == (
         "error[FP1012]: the checkpoint of step 3 in runs/small/checkpoints does not exist\n  help: steps there: 4\n"
     )
-    ended = finish(plan, tmp_path, resume="none")
+    ended = finish(alone, tmp_path, resume="none")
     assert ended.exit_code == 1
     assert ended.err.startswith("error[FP1011]: resume = none would write over")
     assert ended.err.count("FP1011") == 1

@@ -24,7 +24,7 @@ def test_a_second_job_is_refused_and_a_dead_one_is_no_obstacle(tmp_path: Path) -
     first.wait()
     assert (first.directory / "LOCK").exists()
     second = start(plan, tmp_path)
-    second.until(lambda: len(second.sessions()) == 2, "second session")
+    second.until_training()
     second.process.send_signal(signal.SIGTERM)
     ended = second.wait()
     assert ended.exit_code == 75, ended.err

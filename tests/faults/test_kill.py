@@ -72,7 +72,7 @@ def test_the_end_of_the_launching_process_makes_the_ranks_save_and_stop(tmp_path
     assert layout.newest(run.directory / "checkpoints") is not None
 
 
-@pytest.mark.parametrize("stage", ["no name yet", "no marker"])
+@pytest.mark.parametrize("stage", ["no name yet", pytest.param("no marker", marks=pytest.mark.slow)])
 def test_what_a_save_that_died_left_is_passed_over(tmp_path: Path, stage: str) -> None:
     plan = plan_bytes(steps=12, every=4)
     assert finish(plan, tmp_path).exit_code == 0

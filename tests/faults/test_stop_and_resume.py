@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,19 +19,40 @@ from tests.faults.small_plan import plan_bytes
 LENGTH = {1: 400, 2: 60}
 
 
-def undisturbed(folder: Path, ranks: int, **fields: object) -> dict[int, tuple[float, float]]:
-    ended = finish(plan_bytes(ranks=ranks, steps=LENGTH[ranks], every=1000, **fields), folder)
-    assert ended.exit_code == 0, ended.err
-    return losses(folder / "runs" / "small")
+Losses = dict[int, tuple[float, float]]
 
 
-@pytest.mark.parametrize(("ranks", "number"), [(1, signal.SIGTERM), (2, signal.SIGTERM), (2, signal.SIGINT)])
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Losses]:
+    """Losses and norms of a run that nobody stopped, by its number of ranks; each is made once."""
+
+    @cache
+    def made(ranks: int) -> Losses:
+        folder = tmp_path_factory.mktemp("undisturbed")
+        ended = finish(plan_bytes(ranks=ranks, steps=LENGTH[ranks], every=1000), folder)
+        assert ended.exit_code == 0, ended.err
+        return losses(folder / "runs" / "small")
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("ranks", "number", "stops"),
+    [
+        (1, signal.SIGTERM, (7, 23, 60)),
+        (2, signal.SIGTERM, (11,)),
+        pytest.param(2, signal.SIGINT, (5, 23), marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_saves_and_stops_and_the_next_start_goes_on_bit_for_bit(
-    tmp_path: Path, ranks: int, number: signal.Signals
+    tmp_path: Path,
+    undisturbed: Callable[[int], Losses],
+    ranks: int,
+    number: signal.Signals,
+    stops: tuple[int, ...],
 ) -> None:
-    expected = undisturbed(tmp_path / "undisturbed", ranks)
     plan = plan_bytes(ranks=ranks, steps=LENGTH[ranks], every=1000)
-    for at in (7, 23):
+    for at in stops:
         run = start(plan, tmp_path / "stopped")
         run.until_step(at)
         os.kill(run.process.pid, number)
@@ -44,13 +68,14 @@ def test_a_signal_saves_and_stops_and_the_next_start_goes_on_bit_for_bit(
     ended = finish(plan, tmp_path / "stopped")
     assert ended.exit_code == 0, ended.err
     assert f"resume from step {stopped['step']}" in ended.out
-    assert losses(tmp_path / "stopped" / "runs" / "small") == expected
+    assert losses(tmp_path / "stopped" / "runs" / "small") == undisturbed(ranks)
     assert not (run.directory / "stopped.json").exists()
     assert not (run.directory / "LOCK").exists()
 
 
-def test_a_signal_to_one_rank_stops_all_after_the_same_step(tmp_path: Path) -> None:
-    expected = undisturbed(tmp_path / "undisturbed", 2)
+def test_a_signal_to_one_rank_stops_all_after_the_same_step(
+    tmp_path: Path, undisturbed: Callable[[int], Losses]
+) -> None:
     plan = plan_bytes(ranks=2, steps=LENGTH[2], every=1000)
     run = start(plan, tmp_path / "stopped")
     run.until_step(5)
@@ -58,7 +83,7 @@ def test_a_signal_to_one_rank_stops_all_after_the_same_step(tmp_path: Path) -> N
     ended = run.wait()
     assert ended.exit_code == 75, ended.err
     assert finish(plan, tmp_path / "stopped").exit_code == 0
-    assert losses(tmp_path / "stopped" / "runs" / "small") == expected
+    assert losses(tmp_path / "stopped" / "runs" / "small") == undisturbed(2)
 
 
 def test_a_signal_during_a_long_evaluation_stops_it_and_saves(tmp_path: Path) -> None:
@@ -101,14 +126,19 @@ def test_a_finished_run_says_so_and_does_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "runs/small/metrics.jsonl").read_bytes() == before
 
 
-def test_two_ranks_go_on_as_one_with_the_same_weights_and_counters(tmp_path: Path) -> None:
-    assert finish(plan_bytes(ranks=2, steps=4), tmp_path).exit_code == 0
-    ended = finish(plan_bytes(ranks=1, steps=8, micro=4), tmp_path)
+@pytest.mark.parametrize(("before", "after"), [(2, 1), pytest.param(1, 2, marks=pytest.mark.slow)])
+def test_another_number_of_ranks_goes_on_with_the_same_weights_moments_and_data(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    plans = {ranks: plan_bytes(ranks=ranks, micro=4 // ranks, steps=8, every=4) for ranks in (1, 2)}
+    assert finish(plans[before], tmp_path).exit_code == 0
+    expected = losses(tmp_path / "runs/small")
+    shutil.rmtree(tmp_path / "runs/small/checkpoints/step-8")
+    ended = finish(plans[after], tmp_path)
     assert ended.exit_code == 0, ended.err
     assert "resume from step 4" in ended.out
-    assert "mesh.dp_shard: 2 → 1" in ended.out
-    assert finish(plan_bytes(ranks=2, steps=8), tmp_path / "unbroken").exit_code == 0
-    here, there = losses(tmp_path / "runs/small"), losses(tmp_path / "unbroken/runs/small")
-    assert here.keys() == there.keys()
-    # A shorter schedule was planned for the first steps; the data and the starting weights are the same.
-    assert here[1][0] == pytest.approx(there[1][0], rel=1e-6)
+    assert f"mesh.dp_shard: {before} → {after}" in ended.out
+    found = losses(tmp_path / "runs/small")
+    assert found.keys() == expected.keys()
+    for step in range(5, 9):
+        assert found[step] == pytest.approx(expected[step], rel=1e-5), f"step {step}"
