@@ -11,7 +11,7 @@ class StepReport:
 
     `loss` is the language-model loss in nats a counted label; `z_loss` is the added term, apart. `grad_norm` is the
     norm before clipping. `tokens` and `counted` count from the beginning of the run, over all resumes. `skipped` says
-    that the update was not made. `seconds` is the time of the step, of which `data_seconds` were spent waiting for data.
+    that the update was not made. `seconds` is the time of the step, `data_seconds` the part of it that waited for data.
     """
 
     step: int
