@@ -76,11 +76,8 @@ def _marks(source: Source, label: Label, is_primary: bool) -> Iterable[tuple[int
     first, column = source.position(min(label.span.start, len(source.text)))
     last, end_column = source.position(_end(source, label.span))
     text = clean(label.text)
-    for number in range(first, last + 1):
-        if first + 1 < number < last and last - first >= _SHOWN_WHOLE:
-            continue
-        if number not in (first, last) and last - first >= _SHOWN_WHOLE:
-            continue
+    numbers = range(first, last + 1) if last - first < _SHOWN_WHOLE else (first, last)
+    for number in numbers:
         line = source.line(number)
         low = column - 1 if number == first else len(line) - len(line.lstrip())
         high = end_column - 1 if number == last else len(line.rstrip())
@@ -131,14 +128,20 @@ def _window(line: str, places: list[int], number: int, marks: list[Mark], width:
         low = 0
     else:
         spare = room - min(end - start, room)
-        low = max(0, start - min(spare // 2, 16))
-        low = next(place for place in places if place >= min(low, places[-1]))
+        low = _word_start(line, places, max(0, start - min(spare // 2, 16)), start)
     high = max(place for place in places if place <= low + room)
     left = "…" if low else ""
     right = "…" if high < places[-1] else ""
     shift = low - len(left)
     text = left + _slice(line, places, low, high) + right
     return [Row(number, _text(text)), *_below([mark.cut(low, max(high, low + 1), shift) for mark in marks], width)]
+
+
+def _word_start(line: str, places: list[int], low: int, high: int) -> int:
+    """The first beginning of a word between two cells, else the first beginning of a character."""
+    starts = [place for place in places if low <= place <= high] or [places[-1]]
+    after_space = (place for place in starts if place and line[places.index(place) - 1] == " ")
+    return next(after_space, starts[0])
 
 
 def _slice(line: str, places: list[int], low: int, high: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import indent
 
 from attrs import frozen
 
@@ -58,7 +59,7 @@ class Reported:
 
 def whole(block: str) -> str:
     """The file that a block of a page stands for."""
-    return block if block.lstrip("\ufeff").startswith("forge ") else CONTEXT % block.rstrip("\n")
+    return block if block.lstrip("\ufeff").startswith("forge ") else CONTEXT % indent(block.rstrip("\n"), "  ")
 
 
 def files_of(page: Page, section: str) -> dict[str, str]:
