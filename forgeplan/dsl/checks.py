@@ -38,11 +38,16 @@ class Operand:
 
 
 def check(view: View, item: syntax.Check, scope: Scope, layer: str) -> PlanCheck | None:
-    """The outcome; a failure is reported to the view. None if the condition cannot be evaluated (reported as well)."""
+    """The outcome; a failure is reported to the view. None if the condition cannot be evaluated, which is reported.
+
+    A `warn` about a fact that is not stated says nothing.
+    """
     rule = WARNS if item.is_warning else DOES_NOT_HOLD
     word = "warn" if item.is_warning else "assert"
     try:
         operands = list(operands_of(view, item.condition, scope))
+        if item.is_warning and absent_facts(item.condition, operands):
+            return None
         holds = truth(view, item.condition, scope, operands)
         otherwise = str(view.ev.evaluate(item.otherwise, scope)) if item.otherwise else ""
     except Poison:
@@ -58,7 +63,7 @@ def check(view: View, item: syntax.Check, scope: Scope, layer: str) -> PlanCheck
 
 def truth(view: View, condition: syntax.Expr, scope: Scope, operands: list[Operand]) -> bool:
     """Whether a condition holds. Raises Poison. A fact that is not stated is never a success."""
-    absent = [o for o in operands if o.value is None] if _compares_sizes(condition) else []
+    absent = absent_facts(condition, operands)
     if absent:
         message = f"`{absent[0].text}` is not stated, so this cannot be told"
         labels = [o.label for o in absent if o.label]
@@ -70,8 +75,10 @@ def truth(view: View, condition: syntax.Expr, scope: Scope, operands: list[Opera
     return value
 
 
-def _compares_sizes(condition: syntax.Expr) -> bool:
-    return isinstance(condition, syntax.Comparison) and any(o not in ("==", "!=") for o in condition.operators)
+def absent_facts(condition: syntax.Expr, operands: list[Operand]) -> list[Operand]:
+    """The operands of a comparison of sizes that have none."""
+    of_sizes = isinstance(condition, syntax.Comparison) and any(o not in ("==", "!=") for o in condition.operators)
+    return [o for o in operands if o.value is None] if of_sizes else []
 
 
 def failure(view: View, rule: Code, condition: syntax.Expr, message: str, operands: list[Operand]) -> Diagnostic:

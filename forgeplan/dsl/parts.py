@@ -61,7 +61,7 @@ def _component(slot: Slot, kind: str, shape: RecordShape, whole: Contribution) -
 
 
 def _fields(slot: Slot, block: type, shape: RecordShape, whole: Contribution) -> Opened:
-    opened = Opened(block=block, shape=shape)
+    opened = Opened(block=block, shape=shape, is_damaged=shape.damaged)
     settings = settings_of(block)
     live: dict[str, list[Contribution]] = {}
     meant: list[str | None] = []
@@ -80,7 +80,7 @@ def _fields(slot: Slot, block: type, shape: RecordShape, whole: Contribution) ->
     for name, setting in settings.items():
         path = f"{slot.path}.{name}" if slot.path else name
         child = Slot(slot.ev, path, setting.type, setting, slot, live.get(name), old.get(name))
-        child.broken = name in opened.rejected
+        child.broken = name in opened.rejected or (shape.damaged and slot.path != "" and not child.found.written)
         opened.children[name] = child
     _require(slot, opened, settings, meant, _place(shape.span, whole))
     return opened
@@ -104,7 +104,7 @@ def _refuse(slot: Slot, block: type, c: Contribution) -> str | None:
 
 def _require(slot: Slot, opened: Opened, settings: dict[str, Setting], meant: list[str | None], place: Span) -> None:
     """Report required fields that nobody writes, unless a misspelt or unreadable one may be it."""
-    damaged = isinstance(opened.shape, RecordShape) and opened.shape.damaged
+    damaged = opened.is_damaged
     absent = [s for n, s in settings.items() if s.required and not opened.children[n].found.written]
     excused = damaged or not slot.parent_plan() or 0 < len(absent) <= sum(m == "" for m in meant)
     for setting in absent:
@@ -137,7 +137,7 @@ def _written_at(slot: Slot) -> Span:
 
 
 def _entries(slot: Slot, type_: t.FieldType | None, shape: RecordShape, whole: Contribution) -> Opened:
-    opened = Opened(shape=shape)
+    opened = Opened(shape=shape, is_damaged=shape.damaged)
     live: dict[str, list[Contribution]] = {}
     for c in _live(slot, shape, whole):
         live.setdefault(c.path[0].text, []).append(c)
@@ -152,7 +152,8 @@ def _entries(slot: Slot, type_: t.FieldType | None, shape: RecordShape, whole: C
         idle = [c for c in all_of_name if c.operation == "delete"] if child.found.idle else []
         for c in orphans + idle:
             known = [n for n, cs in live.items() if any(len(x.path) == 1 and x.operation != "delete" for x in cs)]
-            slot.ev.report(faults.unknown_entry(slot, c, known))
+            if not shape.damaged:
+                slot.ev.report(faults.unknown_entry(slot, c, known))
             opened.rejected.add(name)
     return opened
 
@@ -293,7 +294,7 @@ def build(slot: Slot) -> Any:
     if opened.is_none:
         return None
     values: dict[str, Any] = {}
-    poisoned = bool(opened.rejected)
+    poisoned = bool(opened.rejected) or opened.is_damaged
     for name, child in opened.children.items():
         try:
             values[name] = child.structured()

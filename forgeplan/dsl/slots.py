@@ -38,6 +38,8 @@ class Opened:
     block: type | None = None
     shape: RecordShape | ListShape | None = None
     is_none: bool = False
+    is_damaged: bool = False
+    """Whether a statement in it could not be read, so that there may be more than is known."""
     value: Value = None
     """Of a part without schema that is a plain value."""
     rejected: set[str] = field(factory=set)
@@ -125,9 +127,14 @@ class Slot(RecordLike):
         default = self.setting.default if self.setting else None
         if isinstance(default, str):
             return self.implied(default_expression(default))
-        if self.found.deeper and isinstance(self.structure, t.Block | t.MapOf):
+        if self.found.deeper and isinstance(self.structure, t.Block | t.MapOf) and not self._may_be_unread():
             return self.implied(_EMPTY)
         raise Poison
+
+    def _may_be_unread(self) -> bool:
+        """Whether a statement of the record above could not be read: the whole value may stand there."""
+        above = self.parent.open().shape if self.parent is not None else None
+        return isinstance(above, RecordShape) and above.damaged
 
     def read_in(self, c: Contribution) -> tuple[syntax.Expr, Scope]:
         """The expression of a statement with its scope, in which `self` is the record that has the field."""
@@ -201,7 +208,7 @@ class Slot(RecordLike):
         child = opened.children.get(name.text)
         if child is not None:
             return child.value()
-        if name.text in opened.rejected or (opened.shape is not None and getattr(opened.shape, "damaged", False)):
+        if name.text in opened.rejected or opened.is_damaged:
             raise Poison
         below = f"{self.path}.{name.text}" if self.path else name.text
         plan = self.ev.plan

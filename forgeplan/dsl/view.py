@@ -135,7 +135,9 @@ class View:
             opened = slot.open() if slot is not None else None
         except Poison:
             return None
-        return [*opened.children, *opened.rejected] if opened is not None else []
+        if opened is None:
+            return []
+        return None if opened.is_damaged else [*opened.children, *opened.rejected]
 
     def type_at(self, names: list[str]) -> t.FieldType | None:
         derived = self.derived.get(".".join(names))

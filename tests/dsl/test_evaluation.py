@@ -154,7 +154,8 @@ def test_references_that_nest_too_deep_are_one_error() -> None:
 
 def test_texts_take_values_bare() -> None:
     job = job_of(
-        'let kind = "a"\nsources.web.path = "${kind}/${model.layers}-${batch.length}-${optimizer.lr}-${precision.compute}-'
+        'let kind = "a"\nsources.web.path = "${kind}/${model.layers}-${batch.length}-${optimizer.lr}-'
+        "${precision.compute}-"
         '${if plan.name == "example" then "x" else "y"}.txt"'
     )
     assert job.leaves["sources.web.path"].value == "a/32-4096-3e-4-bf16-x.txt"

@@ -25,7 +25,8 @@ def main(folder: Path, text: str) -> Loaded:
 def test_names_come_by_from_and_under_a_name(tmp_path: Path) -> None:
     files(
         tmp_path,
-        lib__sizes="let width = 512\nlet tall = decoder { layers = 2, dim = width, heads = self.dim / 64, vocab = 9, context = 4Ki tokens }",
+        lib__sizes="let width = 512\nlet tall = decoder { layers = 2, dim = width, heads = self.dim / 64, vocab = 9, "
+        "context = 4Ki tokens }",
     )
     loaded = main(
         tmp_path,

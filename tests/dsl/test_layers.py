@@ -154,7 +154,8 @@ def test_an_item_of_a_list_is_deleted_by_its_name() -> None:
 
 
 def test_delete_takes_away_what_a_base_has_and_returns_to_the_default() -> None:
-    body = "seed = 3\neval held_out { source = web, split = 1%, every = 100 steps }\nprofile p { delete seed, delete eval.held_out }"
+    body = "seed = 3\neval held_out { source = web, split = 1%, every = 100 steps }\n"
+    body += "profile p { delete seed, delete eval.held_out }"
     job = job_of(body, profile="p")
     assert values(job, "seed") == [0]
     assert job.blocks["eval"] == {}

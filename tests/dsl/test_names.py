@@ -44,7 +44,8 @@ def test_keywords_are_names_where_no_statement_can_begin() -> None:
 
 def test_a_source_can_be_called_like_a_keyword() -> None:
     job = job_of(
-        'sources.error = text { path = "e" }\nmixture = { error = 50%, web = 50% }\neval test { source = error, every = 5 steps }'
+        'sources.error = text { path = "e" }\nmixture = { error = 50%, web = 50% }\n'
+        "eval test { source = error, every = 5 steps }"
     )
     assert values(job, "eval.test.source") == ["error"]
 

@@ -62,7 +62,7 @@ def test_a_range_is_shown_with_its_declaration() -> None:
 
 
 def test_a_param_that_a_field_refuses_is_shown_with_both_ranges() -> None:
-    loaded = extended("model.layers = k", top="param k: Int(0 .. 10) = 0\n")
+    loaded = extended("model.heads = k", top="param k: Int(0 .. 10) = 0\n")
     fault = only(loaded)
     assert fault.code == "FP0315"
     assert labelled(loaded, fault) == ["k", "Int(0 .. 10)"]

@@ -36,7 +36,7 @@ from tests.dsl.plans import at, described, extended, job_of, labelled, only
         ("cluster.hbm = 80GQ", "FP0309", "GQ", "is no unit"),
         ("schedule = cosine { floor = 0.1 }", "FP0309", "0.1", "takes a share"),
         ("optimizer.betas = [0.9, 1.0]", "FP0310", "1.0", "from 0 to below 1"),
-        ("model.layers = 0", "FP0310", "0", "at least 1"),
+        ("model.heads = 0", "FP0310", "0", "at least 1"),
         ("optimizer.lr = 0", "FP0310", "0", "above 0"),
         ("seed = -1", "FP0310", "-1", "at least 0"),
         ("precision.compute = bfloat16", "FP0311", "bfloat16", "not `bfloat16`"),
@@ -89,7 +89,8 @@ def test_a_fix_makes_the_value_fit(body: str, replaced: str, by: str) -> None:
 
 def test_values_become_the_python_values_that_the_schema_names() -> None:
     job = job_of(
-        "schedule = cosine { warmup = 3%, floor = 10% }\ncheckpoint = { every = 30min, keep = all, resume = 100 steps }\n"
+        "schedule = cosine { warmup = 3%, floor = 10% }\n"
+        "checkpoint = { every = 30min, keep = all, resume = 100 steps }\n"
         "eval e { source = web, split = 1%, every = 500 steps }\nmodel.window = 1Ki tokens\nmixture = { web = 100% }"
     )
     plan = job.plan
