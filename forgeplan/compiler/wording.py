@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
@@ -38,18 +39,27 @@ def count(number: int | Fraction) -> str:
 
 def decimal(number: Fraction) -> str:
     """The shortest exact decimal of a number if it has one of at most 12 digits, else `p/q`; `3e-4` below 1e-3."""
-    for digits in range(1, 13):
-        if (number * 10**digits).denominator == 1:
-            text = f"{float(number):.{digits}f}"
-            return scientific(number) if 0 < abs(number) < Fraction(1, 1000) else text
     if 0 < abs(number) < Fraction(1, 1000):
         return scientific(number)
+    for digits in range(1, 13):
+        if (number * 10**digits).denominator == 1:
+            return fixed(number, digits).replace(",", "")
     return f"{number.numerator}/{number.denominator}"
 
 
-def scientific(number: Fraction) -> str:
-    mantissa, _, exponent = f"{float(number):.6e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+def scientific(number: int | Fraction, digits: int = 6) -> str:
+    """`3e-4`: a rounded number of any size."""
+    if not number:
+        return "0"
+    mantissa, _, exponent = f"{Decimal(number.numerator) / Decimal(number.denominator):.{digits}e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{int(exponent)}"
+
+
+def fixed(number: int | Fraction, digits: int) -> str:
+    """A rounded number of any size with so many decimals: `1,234.50`."""
+    scaled = round(Fraction(number) * 10**digits)
+    whole, rest = divmod(abs(scaled), 10**digits)
+    return f"{'-' if scaled < 0 else ''}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
 
 
 def bytes_text(amount: int | Fraction) -> str:
@@ -57,7 +67,7 @@ def bytes_text(amount: int | Fraction) -> str:
     for size, unit in _BINARY:
         if amount >= size:
             value = Fraction(amount) / size
-            return f"{float(value):,.{2 if value < 10 else 1}f} {unit}B"
+            return f"{fixed(value, 2 if value < 10 else 1)} {unit}B"
     return f"{count(amount)} byte{'' if amount == 1 else 's'}"
 
 

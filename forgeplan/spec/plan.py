@@ -24,9 +24,9 @@ DTYPES = t.OneOf(
 class Cluster:
     """The machines a plan is for. Facts that are not stated are not checked."""
 
-    nodes: int = setting(t.COUNT, "machines", default="1", within="[1, )", change=Change.RESHARD)
+    nodes: int = setting(t.COUNT, "machines", default="1", within="[1, 1048576]", change=Change.RESHARD)
     devices_per_node: int = setting(
-        t.COUNT, "devices (ranks) of one machine", within="[1, )", change=Change.RESHARD, example="8"
+        t.COUNT, "devices (ranks) of one machine", within="[1, 1024]", change=Change.RESHARD, example="8"
     )
     arch: str = setting(t.OneOf(ARCHITECTURES), "device architecture", change=Change.RESUMABLE, example="sm90")
     hbm: int | None = setting(

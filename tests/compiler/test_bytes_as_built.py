@@ -66,7 +66,7 @@ def built(plan: ExecutionPlan, rank: int) -> tuple[int, int, int]:
     try:
         bundle = build(plan, torch.device("cpu"))
         optimizer = build_optimizer(bundle)
-        forward_loss(bundle, TinyData(plan).microbatch(0), None).loss.backward()
+        torch.autograd.backward(forward_loss(bundle, TinyData(plan).microbatch(0), None).loss)
         parameters = list(bundle.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         return size(parameters), size(gradients), size(list(optimizer.named_state().values()))

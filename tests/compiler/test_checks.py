@@ -210,3 +210,23 @@ def test_a_wide_plan_is_checked_in_well_under_a_second() -> None:
     start = time.perf_counter()
     check(made)
     assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["model.vocab", "model.dim", "model.ffn", "model.heads", "model.kv_heads", "model.head_dim", "model.context",
+     "model.window", "batch.micro", "batch.length", "mesh.dp_replicate", "mesh.dp_shard", "budget.tokens",
+     "budget.steps", "cluster.hbm", "metrics.every", "seed"],
+)  # fmt: skip
+def test_a_number_without_measure_is_answered_at_once(path: str) -> None:
+    """10³⁰⁰ is beyond every machine and beyond every loop that counts to it."""
+    import time
+
+    start = time.perf_counter()
+    made = job({"model.head_dim": 128, path: 10**300 + 2})
+    found = check(made)
+    if not [d for d in found if d.severity is Severity.ERROR]:
+        from forgeplan.compiler.explain import explain
+
+        explain(emit(made))
+    assert time.perf_counter() - start < 3

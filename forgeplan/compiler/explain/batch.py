@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from forgeplan.compiler.explain.page import table, wrapped
-from forgeplan.compiler.wording import plan_text, plural
+from forgeplan.compiler.wording import fixed, plan_text, plural
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.spec import types as t
 
@@ -37,7 +37,7 @@ def _horizon(plan: ExecutionPlan) -> str:
     if budget.tokens is None:
         return f"{plural(plan.steps, 'step')} = {plan.estimates.counted_tokens:,} tokens{wall}."
     exact = Fraction(budget.tokens, plan.estimates.tokens_per_step)
-    rounding = "" if exact.denominator == 1 else f", {float(exact):,.2f} rounded up, as the last step is whole"
+    rounding = "" if exact.denominator == 1 else f", {fixed(exact, 2)} rounded up, as the last step is whole"
     return (
         f"{budget.tokens:,} tokens ÷ {plan.estimates.tokens_per_step:,} = {plural(plan.steps, 'step')}{rounding}{wall}."
     )

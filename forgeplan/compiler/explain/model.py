@@ -9,7 +9,7 @@ from forgeplan.compiler.explain.page import percent, table, wrapped
 from forgeplan.compiler.explain.sentence import short
 from forgeplan.compiler.passes.parameters import parameters_of
 from forgeplan.compiler.passes.units import module_of
-from forgeplan.compiler.wording import count
+from forgeplan.compiler.wording import count, fixed
 from forgeplan.plan.execution_plan import ExecutionPlan
 
 PARTS = (("attention.", "attention"), ("mlp.", "mlp"), ("", "norms"))
@@ -74,8 +74,8 @@ def _matrix(plan: ExecutionPlan, module: str) -> str:
 def _totals(plan: ExecutionPlan) -> str:
     e, matmul = plan.estimates, parameters_of(plan.job.model).num_matmul
     active = "all active" if e.num_active_parameters == e.num_parameters else f"{e.num_active_parameters:,} active"
+    full, causal = (fixed(Fraction(n, 10**9), 2) for n in (e.flops_per_token, e.flops_per_token_causal))
     return (
         f"{e.num_parameters:,} parameters in {len(plan.tensors):,} tensors, {active}, {matmul:,} in matrix products; "
-        f"{e.flops_per_token / 1e9:,.2f} GFLOP a token ({e.flops_per_token_causal / 1e9:,.2f} counting the "
-        "causal half of attention)"
+        f"{full} GFLOP a token ({causal} counting the causal half of attention)"
     )

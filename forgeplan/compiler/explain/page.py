@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from forgeplan.compiler.wording import fixed
+
 BAR = "█"
 EMPTY = "░"
 
@@ -40,4 +42,4 @@ def percent(part: Fraction) -> str:
     """`97.0%`, `<0.1%`."""
     if 0 < part < Fraction(1, 1000):
         return "<0.1%"
-    return f"{float(part * 100):.1f}%"
+    return f"{fixed(part * 100, 1)}%"

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from forgeplan.compiler.explain.page import table, wrapped
 from forgeplan.compiler.passes.horizon import updates_of
-from forgeplan.compiler.wording import plan_text, plural
+from forgeplan.compiler.wording import plan_text, plural, scientific
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.spec.quantity import STEPS
 from forgeplan.spec.schedule.shapes import rate_factor
@@ -16,7 +16,7 @@ HEIGHTS = "▁▂▃▄▅▆▇█"
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
     """The schedule in words, its curve, and the rate at the updates where it turns."""
-    return [*wrapped(_words(plan), width), "", _curve(plan, width), *table(_turns(plan), "lrr")]
+    return [*wrapped(_words(plan), width), "", _curve(plan, width), *table(_turns(plan), "lrl")]
 
 
 def _words(plan: ExecutionPlan) -> str:
@@ -68,5 +68,5 @@ def _turns(plan: ExecutionPlan) -> list[tuple[str, str, str]]:
         named |= {(last + 1) // 2: "half-way", last: "last update"}
     if warmup == 1:
         named[1] = "first update"
-    peak = float(plan.job.optimizer.lr)
-    return [(named[u], f"{u:,}", f"lr {_factor(plan, u) * peak:.3e}") for u in sorted(named)]
+    peak = plan.job.optimizer.lr
+    return [(named[u], f"{u:,}", f"lr {scientific(Fraction(_factor(plan, u)) * peak, 3)}") for u in sorted(named)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from forgeplan.compiler.explain.page import wrapped
-from forgeplan.compiler.wording import plan_text, plural
+from forgeplan.compiler.wording import fixed, plan_text, plural
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.spec import types as t
 
@@ -40,6 +42,5 @@ def short(number: int) -> str:
     """`70.6B`, `2.1M`, `512`."""
     for size, unit in _SCALES:
         if number >= size:
-            value = number / size
-            return f"{value:.{2 if value < 10 else 1}f}{unit}"
+            return f"{fixed(Fraction(number, size), 2 if number < 10 * size else 1)}{unit}"
     return str(number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from math import isqrt
 from typing import Any
 
 from attrs import frozen
@@ -18,6 +19,7 @@ from forgeplan.compiler.wording import listing, plan_text
 from forgeplan.diagnostics.codes import Code, code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 
+MOST_TRIALS = 100_000
 MANY = 8
 """Of more legal values than this, only the nearest are shown."""
 
@@ -146,8 +148,8 @@ def _around(values: tuple[Any, ...], texts: list[str], present: Any) -> list[str
 
 
 def divisors(number: int) -> list[int]:
-    """All divisors, in order."""
-    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    """All divisors, in order; of a huge number those that are small, and what they leave."""
+    small = [d for d in range(1, min(isqrt(number), MOST_TRIALS) + 1) if number % d == 0]
     return sorted({*small, *(number // d for d in small)})
 
 

@@ -31,7 +31,7 @@ class Rope:
 class Decoder:
     """Decoder-only transformer: RMSNorm or LayerNorm before each part, rotary positions, grouped-query attention, gated or plain MLP."""
 
-    layers: int = setting(t.COUNT, "transformer blocks", within="[1, )", example="32")
+    layers: int = setting(t.COUNT, "transformer blocks", within="[1, 10000]", example="32")
     dim: int = setting(t.COUNT, "width of the residual stream", within="[1, )", example="4096")
     heads: int = setting(t.COUNT, "query heads", within="[1, )", example="32")
     vocab: int = setting(t.COUNT, "token ids", within="[1, )", example="32_000")
