@@ -84,7 +84,7 @@ class _Lexer:
         self.file, self.text, self.limit = file, text, limit
         self.out = Lexed(Tokens(file, text))
         self.open: list[str] = []
-        self.string_fault_line = -1
+        self.string_fault_line = -2  # the first line ends before index 0: its "newline" is at -1
 
     def run(self, at: int) -> int | None:
         """Read regular tokens from `at`; the place to go on from after an irregular one, or None at the end."""
@@ -215,7 +215,8 @@ class _Lexer:
                 label,
                 f"{what} is not closed {where}",
                 *(() if closer == '"""' else (Label(place, f"perhaps `{closer}` belongs here"),)),
-                help=f"close it with `{closer}`" + ("" if closer != '"' else '; text over several lines stands in `"""`'),
+                help=f"close it with `{closer}`"
+                + ("" if closer != '"' else '; text over several lines stands in `"""`'),
                 fixes=Fix(f"insert `{closer}`", (Edit(place, closer),), Safety.ASK),
             )
         )
@@ -275,12 +276,15 @@ class _Lexer:
         """`“text”` and `'text'` are read as the string that was meant."""
         text = self.text
         quotes = characters.DOUBLE_QUOTES + '"' if text[start] in characters.DOUBLE_QUOTES else characters.SINGLE_QUOTES
-        closing = re.compile(f"[^{re.escape(quotes)}\n\"]*[{re.escape(quotes)}]").match(text, start + 1, self.limit)
+        closing = re.compile(f'[^{re.escape(quotes)}\n"]*[{re.escape(quotes)}]').match(text, start + 1, self.limit)
         if closing is None:
             self.report(start, start + 1, None, 'strings stand in `"`')
             self.out.tokens.bad.add(len(self.out.tokens))
             return start + 1
-        edits = (Edit(Span(self.file, start, start + 1), '"'), Edit(Span(self.file, closing.end() - 1, closing.end()), '"'))
+        edits = (
+            Edit(Span(self.file, start, start + 1), '"'),
+            Edit(Span(self.file, closing.end() - 1, closing.end()), '"'),
+        )
         self.report(start, start + 1, '"', 'strings stand in `"`', *edits)
         self.out.tokens.append("STRING", start, closing.end())
         return closing.end()
