@@ -71,6 +71,6 @@ def _services(graph: DiGraph, facts: Facts) -> None:
         service = ir.add(graph, ir.Service(f"eval.{name}", plan_text(node.every)))
         if f"source {node.source}" in graph:
             ir.connect(graph, f"source {node.source}", Relation.FEEDS, service)
-    if facts.block("checkpoint") is not None:
-        ir.add(graph, ir.Service("checkpoint", facts["checkpoint.every"].text))
+    every = facts["checkpoint.every"]
+    ir.add(graph, ir.Service("checkpoint", "end" if every.value is None else every.text))
     ir.add(graph, ir.Service("metrics", facts["metrics.every"].text))

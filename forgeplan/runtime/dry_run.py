@@ -31,15 +31,13 @@ def describe(plan: ExecutionPlan, options: RunOptions) -> str:
 
 def directory_of(plan: ExecutionPlan, options: RunOptions) -> RunDirectory:
     """The run directory of a plan; a relative one is below the project."""
-    project, checkpoint = Path(options.project), plan.job.checkpoint
-    return RunDirectory(project / plan.run_dir, project / checkpoint.path if checkpoint is not None else None)
+    project = Path(options.project)
+    return RunDirectory(project / plan.run_dir, project / plan.job.checkpoint.path)
 
 
 def resume_of(plan: ExecutionPlan, options: RunOptions) -> str | int:
-    """What the command line says, else the plan; "auto" where a plan saves nothing."""
-    if options.resume is not None:
-        return options.resume
-    return plan.job.checkpoint.resume if plan.job.checkpoint is not None else "auto"
+    """What the command line says, else the plan."""
+    return plan.job.checkpoint.resume if options.resume is None else options.resume
 
 
 def _start(plan: ExecutionPlan, options: RunOptions, directory: RunDirectory) -> str:

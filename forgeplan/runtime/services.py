@@ -37,7 +37,7 @@ class Interrupted(Exception):
 
 @define
 class RunServices:
-    """The world around the loop. `reporter` is None on all ranks but the first, `saver` where nothing is saved."""
+    """The world around the loop. `reporter` is None on all ranks but the first."""
 
     plan: ExecutionPlan
     bundle: Bundle
@@ -45,7 +45,7 @@ class RunServices:
     ranks: Ranks
     signals: Signals
     evals: Mapping[str, HeldOut]
-    saver: Saver | None
+    saver: Saver
     reporter: Reporter | None
     saved: Path | None = None
     """The newest checkpoint of this run."""
@@ -82,8 +82,8 @@ class RunServices:
 
     def save_if_due(self, passage: Passage, state: TrainState) -> None:
         """Save at the plan's distance. One failure is told and outlived; a second in a row raises SaveFailed."""
-        checkpoint = self.plan.job.checkpoint
-        if checkpoint is None or not passage.reaches(checkpoint.every):
+        every = self.plan.job.checkpoint.every
+        if every is None or not passage.reaches(every):
             return
         try:
             self.save(state)
@@ -96,7 +96,7 @@ class RunServices:
 
     def save(self, state: TrainState) -> None:
         """Save this step, unless it is saved. Raises SaveFailed on every rank."""
-        if self.saver is None or self.saved_step == state.step:
+        if self.saved_step == state.step:
             return
         self.saved = self.saver.save(named_tensors(self.bundle.model, self.optimizer), state)
         self.saved_step, self._failed_saves = state.step, 0

@@ -169,18 +169,15 @@ class Session:
         if self.ranks.is_first:
             self._say(*changes_since(path, self.plan))
 
-    def _saver(self, data: TrainData) -> Saver | None:
-        checkpoint = self.plan.job.checkpoint
-        if checkpoint is None:
-            return None
-        keep = None if isinstance(checkpoint.keep, str) else checkpoint.keep
+    def _saver(self, data: TrainData) -> Saver:
+        written = self.plan.job.checkpoint.keep
+        keep = None if isinstance(written, str) else written
         return Saver(self.directory.checkpoints, self.plan_bytes, data.record(), keep, self.ranks)
 
     def _announce_signals(self, say: Callable[[str], None]) -> None:
         if self.ranks.is_first:
-            saves = "saving and " if self.plan.job.checkpoint is not None else ""
             self.signals.announce_with(
-                lambda name: say(f"{name}: {saves}stopping after this step; once more ends at once")
+                lambda name: say(f"{name}: saving and stopping after this step; once more ends at once")
             )
 
     def _header(self) -> list[str]:

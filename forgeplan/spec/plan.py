@@ -128,8 +128,12 @@ class Budget:
 class Checkpoint:
     """When and where training state is saved. The end of a run and a stop signal always save."""
 
-    every: Quantity = setting(
-        t.POINT, "distance between saves", within="(0, )", change=Change.COSMETIC, example="30min"
+    every: Quantity | None = setting(
+        t.optional(t.POINT),
+        "distance between saves; with `none` only the end of a run and a stop signal save",
+        default="none",
+        within="(0, )",
+        change=Change.COSMETIC,
     )
     keep: int | str = setting(
         t.AnyOf((t.COUNT, t.OneOf(("all",)))),
@@ -240,8 +244,8 @@ class Plan:
     budget: Budget = setting(
         t.Block(Budget), "when the run ends", example="{ tokens = 20B tokens }", change=Change.RESUMABLE
     )
-    checkpoint: Checkpoint | None = setting(
-        t.optional(t.Block(Checkpoint)), "when and where state is saved", default="none", change=Change.COSMETIC
+    checkpoint: Checkpoint = setting(
+        t.Block(Checkpoint), "when and where state is saved", default="{}", change=Change.COSMETIC
     )
     guard: Guard = setting(
         t.Block(Guard), "what happens when training goes wrong", default="{}", change=Change.RESUMABLE

@@ -86,7 +86,7 @@ DEFAULTS: dict[str, Any] = {
     "apply": {},
     "budget.tokens": None,
     "budget.wall": None,
-    "checkpoint": None,
+    "checkpoint.every": None,
     "checkpoint.keep": 3,
     "checkpoint.path": "runs/example",
     "checkpoint.resume": "auto",

@@ -32,6 +32,7 @@ source web format=tokens weight=100%
 axis dp_shard degree=4
 transform recompute placed_by=plan
 service eval.held every="5 steps"
+service checkpoint every=end
 service metrics every="10 steps"
 module model -contains-> module embedding
 module model -contains-> module layers.0

@@ -15,7 +15,7 @@ from forgeplan.spec.loss.cross_entropy import CrossEntropy
 from forgeplan.spec.model.decoder import Decoder, Rope
 from forgeplan.spec.nonfinite.policies import Skip
 from forgeplan.spec.optimizer.adamw import AdamW
-from forgeplan.spec.plan import Batch, Budget, Cluster, Guard, Metrics, Plan, Precision
+from forgeplan.spec.plan import Batch, Budget, Checkpoint, Cluster, Guard, Metrics, Plan, Precision
 from forgeplan.spec.plan import Mesh as MeshBlock
 from forgeplan.spec.quantity import SEQUENCES, SHARE, STEPS, Quantity
 from forgeplan.spec.schedule.shapes import Cosine
@@ -93,7 +93,7 @@ def execution_plan(
         mesh=MeshBlock(dp_replicate=mesh.dp_replicate, dp_shard=mesh.dp_shard),
         apply=(),
         budget=Budget(tokens=None, steps=total_steps, wall=wall),
-        checkpoint=None,
+        checkpoint=Checkpoint(every=None, keep=3, path="runs/tiny", resume="auto"),
         guard=Guard(clip=clip, nonfinite=nonfinite or Skip(budget=10)),
         metrics=Metrics(every=1, sinks=()),
         eval={},

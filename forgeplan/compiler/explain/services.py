@@ -32,10 +32,9 @@ def _evaluations(plan: ExecutionPlan) -> list[tuple[str, str, str]]:
 
 def _checkpoint(plan: ExecutionPlan) -> list[tuple[str, str, str]]:
     node = plan.job.checkpoint
-    if node is None:
-        return [("checkpoint", "at the end and on a stop signal", f"in {plan.run_dir}")]
+    when = "at the end and on a stop signal" if node.every is None else f"every {plan_text(node.every)}"
     kept = "all kept" if node.keep == "all" else f"the last {node.keep} kept"
-    return [("checkpoint", f"every {plan_text(node.every)}", f"{kept}, in {node.path}")]
+    return [("checkpoint", when, f"{kept}, in {node.path}")]
 
 
 def _guard(plan: ExecutionPlan) -> list[tuple[str, str, str]]:

@@ -42,7 +42,7 @@ def never_fires(facts: Facts) -> Iterator[Finding]:
     evals = [f"eval.{name}.every" for name in facts.block("eval")]
     for path in ("checkpoint.every", "metrics.every", *evals):
         fact = facts.get(path)
-        if fact is None or not fact.written:
+        if fact is None or not fact.written or fact.value is None:
             continue
         amount = fact.value if isinstance(fact.value, int) else fact.value.amount
         dimension = STEPS if isinstance(fact.value, int) else fact.value.dimension

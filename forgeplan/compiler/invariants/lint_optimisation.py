@@ -51,11 +51,11 @@ def low_precision_state(facts: Facts) -> Iterator[Finding]:
 @lint("no-checkpoint", "a run of more than an hour saves its state")
 def no_checkpoint(facts: Facts) -> Iterator[Finding]:
     wall = facts.get("budget.wall")
-    if facts.block("checkpoint") is not None or wall is None or wall.value is None or wall.value <= HOUR:
+    if facts["checkpoint.every"].value is not None or wall is None or wall.value is None or wall.value <= HOUR:
         return
     place = wall.label("may run this long")
     yield no_checkpoint.at(
-        f"a run of up to {wall.text} has no `checkpoint`, so that a failure loses all of it",
+        f"a run of up to {wall.text} has no checkpoint.every, so that a failure loses all of it",
         Label(place.span, place.text) if place else None,
         help=("checkpoint = { every = 30min }",),
     )
