@@ -48,7 +48,7 @@ class Page:
 
     def files(self, section: str) -> dict[str, str]:
         """The plan files of a section, by the name behind ```` ```forge ````; the plan itself has the name ""."""
-        return {name: text for name, text in _BLOCKS.findall(self.sections.get(section, ""))}
+        return dict(_BLOCKS.findall(self.sections.get(section, "")))
 
     @property
     def when(self) -> str:

@@ -199,14 +199,14 @@ def test_the_command_line_is_shown_as_it_was_typed() -> None:
 
 def test_help_and_notes_are_wrapped_and_the_view_is_named() -> None:
     found = RULE.at(None, "nothing bounds the run, and it would train until somebody stops it, at 3 o'clock or so",
-                    help="write `budget.tokens`, `budget.steps` or `budget.wall`: a run ends at the first that is reached",
+                    help="write `budget.tokens`, `budget.steps` or `budget.wall`: a run ends at the first that is met",
                     notes="a schedule needs an end", view="large@smoke")  # fmt: skip
     same(found, Sources(), """
         error[FP0412]: nothing bounds the run, and it would train
             until somebody stops it, at 3 o'clock or so
            = help: write `budget.tokens`, `budget.steps` or
                    `budget.wall`: a run ends at the first that is
-                   reached
+                   met
            = note: a schedule needs an end
            = in: `large@smoke`
         """, width=60)  # fmt: skip

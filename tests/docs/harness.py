@@ -8,15 +8,15 @@ comment there would change the fault, the next line is `# error-above[CODE]: …
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from textwrap import indent
 
 from attrs import frozen
 
-from forgeplan.analysis import Analysis, analyse, run_tests
+from forgeplan.analysis import analyse, run_tests
 from forgeplan.diagnostics.diagnostic import Diagnostic
 from forgeplan.diagnostics.pages import Page
+from forgeplan.diagnostics.source import Sources
 
 FILE = "plan.forge"
 BESIDE = {f"chain/{n}.forge": f'forge 1\n\nimport "{n + 1}.forge" as chain\n' for n in range(1, 17)}
@@ -79,15 +79,21 @@ def announced(files: dict[str, str]) -> list[Reported]:
     return sorted(found)
 
 
-def reported(files: dict[str, str], overrides: tuple[str, ...] = ()) -> list[Reported]:
-    """The diagnostics of the files, their tests included, sorted, in the words of a page."""
+def diagnose(files: dict[str, str], overrides: tuple[str, ...] = ()) -> tuple[list[Diagnostic], Sources]:
+    """What language, compiler and the files' own tests say about them."""
     text = files[FILE]
     beside = {str(Path(name).resolve()): text for name, text in {**BESIDE, **files}.items() if name != FILE}
     analysis = analyse(FILE, text=text, unsaved=beside, overrides=overrides)
-    found: list[Diagnostic] = [*analysis.diagnostics]
+    found = [*analysis.diagnostics]
     if not analysis.errors:
         found += [d for result in run_tests(FILE, text=text, overrides=overrides) for d in result.diagnostics]
-    return sorted(_reported(found, analysis))
+    return found, analysis.sources
+
+
+def reported(files: dict[str, str], overrides: tuple[str, ...] = ()) -> list[Reported]:
+    """The same, sorted, in the words of a page."""
+    found, sources = diagnose(files, overrides)
+    return sorted(_reported(diagnostic, sources) for diagnostic in found)
 
 
 def unmatched(said: list[Reported], found: list[Reported]) -> list[Reported]:
@@ -103,10 +109,9 @@ def unmatched(said: list[Reported], found: list[Reported]) -> list[Reported]:
     return missing + left
 
 
-def _reported(found: Iterable[Diagnostic], analysis: Analysis) -> Iterable[Reported]:
-    for diagnostic in found:
-        span = diagnostic.span
-        source = analysis.sources.get(span.file) if span else None
-        line = source.position(span.start)[0] if source and span else 0
-        file = span.file if span else ""
-        yield Reported(file, line, diagnostic.severity.value, diagnostic.code, diagnostic.message)
+def _reported(diagnostic: Diagnostic, sources: Sources) -> Reported:
+    span = diagnostic.span
+    source = sources.get(span.file) if span else None
+    line = source.position(span.start)[0] if source and span else 0
+    file = span.file if span else ""
+    return Reported(file, line, diagnostic.severity.value, diagnostic.code, diagnostic.message)
