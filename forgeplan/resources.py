@@ -10,7 +10,7 @@ _FOLDERS = {"grammar": "_grammar", "docs/diagnostics": "_diagnostics", "plans": 
 
 
 def resource(path: str) -> Path:
-    """The file or folder `grammar/…`, `docs/diagnostics/…` or `plans/…`. Raises FileNotFoundError if neither place has it."""
+    """The file or folder `grammar/…`, `docs/diagnostics/…` or `plans/…`; FileNotFoundError if neither place has it."""
     for folder, packaged in _FOLDERS.items():
         if path == folder or path.startswith(folder + "/"):
             for place in (_PACKAGE / (packaged + path[len(folder) :]), _PACKAGE.parent / path):

@@ -16,6 +16,7 @@ from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
+from forgeplan.dsl.depth import MAX_OPERATORS, SUSPICIOUS_LENGTH, SUSPICIOUS_OPERATORS, too_many_operators
 from forgeplan.dsl.foreign import CONSTANTS, constant
 from forgeplan.dsl.lexer import FP0102, FP0112
 from forgeplan.dsl.numbers import MAX_DIGITS, canonical, read_number
@@ -48,6 +49,7 @@ class Builder:
         self.attached = attached
         self.parse_range = parse_range
         self.diagnostics: list[Diagnostic] = []
+        self.suspicious = False
 
     # places
 
@@ -112,7 +114,9 @@ class Builder:
         return Edition(self.number([v[1]]), span=self.span(v[0], v[1]))
 
     def import_file(self, v: Values) -> syntax.Item:
-        return syntax.Import(self.literal(v[1]), self.name(v[3]), span=self.span(v[0], v[3]), **self.about(self.starts[v[0]]))
+        return syntax.Import(
+            self.literal(v[1]), self.name(v[3]), span=self.span(v[0], v[3]), **self.about(self.starts[v[0]])
+        )
 
     def from_import(self, v: Values) -> syntax.Item:
         span = self.span(v[0], v[3][-1])
@@ -235,9 +239,19 @@ class Builder:
 
     def expr(self, v: Values) -> syntax.Expr:
         value = v[0]
-        return fold(self, value) if type(value) is list else value  # type: ignore[no-any-return]
+        return self.folded(value) if type(value) is list else value
+
+    def folded(self, chain: Values) -> syntax.Expr:
+        operators = sum(type(part) is int for part in chain)
+        self.suspicious |= operators > SUSPICIOUS_OPERATORS
+        if operators > MAX_OPERATORS:
+            span = self.span(chain[0], chain[-1])
+            self.diagnostics.append(too_many_operators(Span(span.file, span.start, span.start + 1)))
+            return syntax.ErrorExpr(span=span)
+        return fold(self, chain)
 
     def conditional(self, v: Values) -> syntax.Expr:
+        self.notice_chain(v[5])
         return syntax.Conditional(v[1], v[3], v[5], span=self.span(v[0], v[5]))
 
     def longer_chain(self, v: Values) -> Values:
@@ -300,7 +314,7 @@ class Builder:
         return syntax.Text(tuple(self.pieces(start, end)), span=span)
 
     def pieces(self, start: int, end: int) -> list[str | syntax.Expr]:
-        """Literal pieces and expressions of the string at `start`; a newline right behind `\"\"\"` is not part of it."""
+        """Literal pieces and expressions of a string; a newline right behind three quotes is not part of it."""
         block = self.text.startswith('"""', start)
         at, last = (start + 3, end - 3) if block else (start + 1, end - 1)
         if block and self.text.startswith("\n", at):
@@ -366,15 +380,24 @@ class Builder:
     def filtered_comprehension(self, v: Values) -> syntax.Expr:
         return syntax.Comprehension(self.name(v[2]), v[4], v[6], v[8], span=self.span(v[0], v[9]))
 
+    def notice_chain(self, part: syntax.Expr) -> None:
+        """Remember that a part grows long by chaining, so that its depth is measured in the end."""
+        if part.span.end - part.span.start > SUSPICIOUS_LENGTH:
+            self.suspicious = True
+
     def member(self, v: Values) -> syntax.Expr:
+        self.notice_chain(v[0])
         return syntax.Member(v[0], self.name(v[2]), span=self.span(v[0], v[2]))
 
     def index(self, v: Values) -> syntax.Expr:
+        self.notice_chain(v[0])
         return syntax.Index(v[0], v[2], span=self.span(v[0], v[3]))
 
     def call(self, v: Values) -> syntax.Expr:
+        self.notice_chain(v[0])
         arguments = tuple(v[2]) if len(v) > 3 else ()
         return syntax.Call(v[0], arguments, span=self.span(v[0], v[-1]))
 
     def amend(self, v: Values) -> syntax.Expr:
+        self.notice_chain(v[0])
         return syntax.Amend(v[0], self.checked(v[1]), span=self.span(v[0], v[1]))

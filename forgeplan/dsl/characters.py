@@ -27,7 +27,16 @@ LOOK_ALIKES = {
     **dict.fromkeys(_SPACES, " "),
     **dict.fromkeys(_DASHES, "-"),
     **dict.fromkeys("×∗＊⋅·", "*"),
-    **{"÷": "/", "∕": "/", "⁄": "/", "≤": "<=", "≥": ">=", "≠": "!=", "…": "..", "‥": "..", "；": ";", "∶": ":"},
+    "÷": "/",
+    "∕": "/",
+    "⁄": "/",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "…": "..",
+    "‥": "..",
+    "；": ";",
+    "∶": ":",
     **{chr(c + 0xFEE0): chr(c) for c in range(0x21, 0x7F) if chr(c) not in "\"'*-;0123456789" and not chr(c).isalpha()},
 }
 """What an author meant who typed, or pasted, a character that only resembles ASCII."""
@@ -72,7 +81,7 @@ def invisible_characters(file: str, text: str, start: int, end: int) -> list[Dia
             FP0111.at(
                 span,
                 message,
-                help="delete it; inside a string write it as an escape such as `\\u{%X}`" % ord(match[0][0]),
+                help=f"delete it; inside a string write it as the escape `\\u{{{ord(match[0][0]):X}}}`",
                 notes="what is displayed would differ from what is read",
                 fixes=Fix("delete the invisible character", (Edit(span, ""),), Safety.ASK),
             )

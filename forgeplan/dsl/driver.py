@@ -22,7 +22,7 @@ class Recovery(Protocol):
 class Run:
     """One run of the parser. `states` and `values` are the stack: values[k] is what state k + 1 was reached with.
 
-    `fault_at` is the last token at which recovery was asked for, `guessed_at` the last at which it guessed a missing sign.
+    `fault_at` is the last token at which recovery was asked for, `guessed_at` the last where it guessed a missing sign.
     """
 
     def __init__(self, tokens: Tokens, builder: Builder, start: str) -> None:
@@ -38,7 +38,13 @@ class Run:
 
     def parse(self, recover: Recovery) -> Any:
         """The value of the start rule, or None where recovery gave up."""
-        table, rules, states, values, kinds = self.table.states, self._rules, self.states, self.values, self.tokens.kinds
+        table, rules, states, values, kinds = (
+            self.table.states,
+            self._rules,
+            self.states,
+            self.values,
+            self.tokens.kinds,
+        )
         at = 0
         kind = kinds[0]
         while True:

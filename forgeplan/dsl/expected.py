@@ -4,48 +4,50 @@ from __future__ import annotations
 
 from forgeplan.dsl.tokens import SPELLING, Tokens
 
-_GROUPS: tuple[tuple[frozenset[str], str, frozenset[str]], ...] = (
-    (
-        frozenset(("LET", "DELETE")),
-        "a statement",
-        frozenset(
-            "LET DELETE PARAM ASSERT WARN PROFILE PLAN PARTIAL SWEEP AXIS ZIP EXCLUDE TEST EXPECT IMPORT FROM FORGE NAME".split()
-        ),
-    ),
-    (
-        frozenset(("NUMBER", "STRING", "TRUE")),
-        "a value",
-        frozenset("NUMBER STRING TRUE FALSE NONE NAME SELF LBRACE LPAR LSQB NOT MINUS PLUS IF ERROR FOR".split()),
-    ),
-    (
-        frozenset(("PLUS", "TIMES", "POWER")),
-        "an operator",
-        frozenset("PLUS MINUS TIMES POWER COMPARE RANGE AND OR IN DOT LPAR LSQB LBRACE".split()),
-    ),
-    (frozenset(("NL",)), "the end of the statement", frozenset(("NL", "COMMA"))),
-    (frozenset(("COMMA", "RBRACE")), "the end of the statement", frozenset(("NL", "COMMA"))),
+_STATEMENTS = """
+    LET DELETE PARAM ASSERT WARN PROFILE PLAN PARTIAL SWEEP AXIS ZIP EXCLUDE TEST EXPECT IMPORT FROM FORGE NAME $END
+"""
+_VALUES = "NUMBER STRING TRUE FALSE NONE NAME SELF LBRACE LPAR LSQB NOT MINUS PLUS IF ERROR FOR"
+_OPERATORS = "PLUS MINUS TIMES POWER COMPARE RANGE AND OR IN DOT LPAR LSQB LBRACE"
+
+_GROUPS: tuple[tuple[str, str, str], ...] = (
+    ("LET DELETE", "a statement", _STATEMENTS),
+    ("NUMBER STRING TRUE", "a value", _VALUES),
+    ("PLUS TIMES POWER", "an operator", _OPERATORS),
+    ("NL", "the end of the statement", "NL COMMA RBRACE"),
+    ("COMMA RBRACE", "the end of the statement", "COMMA RBRACE"),
 )
-_NAMES = {"NAME": "a name", "STRING": "a string", "NUMBER": "a number", "$END": "the end of the text", "COMPARE": "a comparison"}
-_LAST = ("an operator",)
-MOST = 5
+"""If the first kinds may all come, the kinds of the last column are summed up in one phrase."""
+
+_NAMES = {
+    "NAME": "a name",
+    "STRING": "a string",
+    "NUMBER": "a number",
+    "$END": "the end of the text",
+    "COMPARE": "a comparison",
+}
+_LIKELY_FIRST = ("`=`", "a name", "a value", "a statement", "`{`", "`,`", "the end of the statement")
+_UNLIKELY = ("`.`", "`+=`", "`?`", "an operator")
+_MOST = 5
 
 
 def described(kinds: set[str]) -> str:
-    """At most five things, the likely ones first: "`=`, `+=` or `.`"."""
+    """At most five things, the likely ones first: "`=`, a name or `.`"."""
     things: list[str] = []
     left = set(kinds)
-    for needed, name, covered in _GROUPS:
-        if needed <= left:
-            things.append(name)
-            left -= covered
-    things = [_name(kind) for kind in sorted(left)] + things
-    ordered = [t for t in things if t not in _LAST] + [t for t in things if t in _LAST]
-    ordered = list(dict.fromkeys(ordered))[:MOST]
-    return ordered[0] if len(ordered) == 1 else " or ".join((", ".join(ordered[:-1]), ordered[-1])) if ordered else ""
+    for needed, phrase, covered in _GROUPS:
+        if left.issuperset(needed.split()):
+            things.append(phrase)
+            left -= set(covered.split())
+    things += [_NAMES.get(kind) or f"`{SPELLING.get(kind) or kind.lower()}`" for kind in sorted(left)]
+    ordered = sorted(things, key=_rank)[:_MOST]
+    return " or ".join(filter(None, (", ".join(ordered[:-1]), *ordered[-1:])))
 
 
-def _name(kind: str) -> str:
-    return _NAMES.get(kind) or f"`{SPELLING.get(kind) or kind.lower()}`"
+def _rank(thing: str) -> int:
+    if thing in _LIKELY_FIRST:
+        return _LIKELY_FIRST.index(thing)
+    return 10 + (_UNLIKELY.index(thing) + 10 if thing in _UNLIKELY else 0)
 
 
 def found(tokens: Tokens, at: int) -> str:

@@ -1,7 +1,7 @@
 """Which newlines end a statement?
 
-One does, unless it stands inside `(` or `[`, or its line cannot end there, or the next line goes on (`else`, `and`, `.` …).
-The tokens that come out have one NL where a statement ends and none elsewhere, and end with NL and $END.
+One does, unless it stands inside `(` or `[`, or its line cannot end there, or the next line goes on (`else`, `and`,
+`.` …). The tokens that come out have one NL where a statement ends and none elsewhere, and end with NL and $END.
 """
 
 from __future__ import annotations
@@ -13,7 +13,22 @@ _OPERATORS = ("PLUS", "MINUS", "TIMES", "POWER", "COMPARE", "RANGE", "DOT")
 _JOINS_NEXT = frozenset(("EQ", "PLUSEQ", *_OPERATORS, *_OPERATOR_WORDS))
 _NEVER_BEFORE_NL = frozenset(("NL", "COMMA", "LBRACE", "COLON", "LPAR", "LSQB", ""))
 _JOINS_PREVIOUS = frozenset(
-    ("ELSE", "THEN", "AND", "OR", "IN", "DOT", "TIMES", "POWER", "COMPARE", "RANGE", "PLUS", "COMMA", "LBRACE", "RBRACE")
+    (
+        "ELSE",
+        "THEN",
+        "AND",
+        "OR",
+        "IN",
+        "DOT",
+        "TIMES",
+        "POWER",
+        "COMPARE",
+        "RANGE",
+        "PLUS",
+        "COMMA",
+        "LBRACE",
+        "RBRACE",
+    )
 )
 
 
@@ -25,11 +40,16 @@ def layout(raw: Tokens) -> Tokens:
     inside: list[bool] = [False]  # innermost bracket last; True where it swallows newlines
     newline = -1
     last = ""
+    damaged = False  # what was left out beside a newline counts against the token that follows
     for i, kind in enumerate(raw.kinds):
         if kind == "NL":
             if newline < 0:
                 newline = i
+            damaged |= i in bad
             continue
+        if damaged:
+            out.bad.add(len(kinds))
+            damaged = False
         if newline >= 0:
             if not inside[-1] and last not in _NEVER_BEFORE_NL and _ends_statement(raw, newline, i, last):
                 kinds.append("NL")
@@ -40,9 +60,8 @@ def layout(raw: Tokens) -> Tokens:
             inside.append(False)
         elif kind == "LPAR" or kind == "LSQB":
             inside.append(True)
-        elif kind == "RBRACE" or kind == "RPAR" or kind == "RSQB":
-            if len(inside) > 1:
-                inside.pop()
+        elif (kind == "RBRACE" or kind == "RPAR" or kind == "RSQB") and len(inside) > 1:
+            inside.pop()
         if bad and i in bad:
             out.bad.add(len(kinds))
         kinds.append(kind)

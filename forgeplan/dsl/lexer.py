@@ -1,4 +1,4 @@
-"""Which tokens and comments does a text consist of? Never an exception: what cannot be read is reported and stepped over."""
+"""Which tokens and comments does a text consist of? What cannot be read is reported and stepped over."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _Lexer:
 
     def run(self, at: int) -> int | None:
         """Read regular tokens from `at`; the place to go on from after an irregular one, or None at the end."""
-        out, text, open_brackets = self.out, self.text, self.open
+        out, text = self.out, self.text
         kinds, starts, ends = out.tokens.kinds, out.tokens.starts, out.tokens.ends
         last = kinds[-1] if kinds else ""
         for match in _TOKEN.finditer(text, at, self.limit):

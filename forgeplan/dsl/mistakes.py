@@ -17,9 +17,7 @@ from forgeplan.dsl.words import node_kinds
 
 FP0105 = code("FP0105", "statements are separated by a newline or a comma")
 
-_STATEMENT_WORDS = frozenset(
-    "forge import from let param plan partial profile sweep test assert warn delete axis expect exclude".split()
-)
+_STATEMENT_KINDS = frozenset(SOFT_KINDS) - {"AS", "EXTENDS", "OVER", "AFTER", "ERROR", "WITH", "ZIP"}
 
 
 def judge(site: Site) -> Verdict:
@@ -34,7 +32,7 @@ def judge(site: Site) -> Verdict:
     return Verdict(FP0103.at(site.place(), message))
 
 
-# FP0105, FP0106, FP0107 ------------------------------------------------------------------------------------------------
+# FP0105, FP0106, FP0107 ----------------------------------------------------------------------------------------------
 
 
 def _two_statements(site: Site) -> Verdict | None:
@@ -54,13 +52,13 @@ def _begins_statement(site: Site, at: int) -> bool:
     kind, following = site.kind(at), site.kind(at + 1)
     if path_at(site.tokens, at):
         return True
-    if kind in SOFT_KINDS and site.word(at) in _STATEMENT_WORDS:
+    if kind in _STATEMENT_KINDS:
         return following in ("NAME", "STRING", "NUMBER", "NOT", "LPAR") or following in SOFT_KINDS
     return kind == "NAME" and following == "NAME" and site.kind(at + 2) in ("LBRACE", "AFTER")
 
 
 def _second_assignment(site: Site) -> Verdict | None:
-    """The fault shows at the `=` only, as `17 lr` reads like a quantity: go back to where the second statement begins."""
+    """The fault shows at the `=` only, as `17 lr` reads like a quantity: go back to where it begins."""
     run, tokens = site.run, site.tokens
     second = site.at - 1
     if site.kind(second) != "NAME":
@@ -126,7 +124,7 @@ def _top_level_only(site: Site) -> Verdict | None:
     return None
 
 
-# FP0103 with a remedy --------------------------------------------------------------------------------------------------
+# FP0103 with a remedy ------------------------------------------------------------------------------------------------
 
 
 def _double_equals(site: Site) -> Verdict | None:
@@ -146,7 +144,11 @@ def _missing_value(site: Site) -> Verdict | None:
 
 def _header_without_body(site: Site) -> Verdict | None:
     """`lr peak_lr` at the end of a line: `=` is missing."""
-    if site.at != site.first + 2 or site.kind(site.at) not in ("NL", "COMMA", "RBRACE", "DOT", "LPAR") or not site.in_body:
+    if (
+        site.at != site.first + 2
+        or site.kind(site.at) not in ("NL", "COMMA", "RBRACE", "DOT", "LPAR")
+        or not site.in_body
+    ):
         return None
     if site.kind(site.first) != "NAME" or site.kind(site.first + 1) != "NAME":
         return None

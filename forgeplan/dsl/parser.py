@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import Factory, define, frozen
 
 from forgeplan.diagnostics.codes import code
@@ -10,6 +12,7 @@ from forgeplan.diagnostics.source import Source
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.builder import Builder, Edition
+from forgeplan.dsl.depth import SUSPICIOUS_BRACKETS, too_deep
 from forgeplan.dsl.driver import Run
 from forgeplan.dsl.layout import close, layout
 from forgeplan.dsl.lexer import FP0112, Comment, Lexed, lex
@@ -27,7 +30,7 @@ MAX_BYTES = 16 * 2**20
 
 @frozen
 class Parsed:
-    """A text as read: the tree, its faults in order, its comments. `tokens` are the tokens as written, newlines included."""
+    """A text as read: the tree, its faults in order, its comments. `tokens` includes newlines."""
 
     file: syntax.File
     diagnostics: list[Diagnostic]
@@ -53,7 +56,7 @@ def parse(source: Source) -> Parsed:
     edition, rest, faults = _edition(items, source, diagnostics)
     diagnostics += faults
     rest = list(placed(rest, "file", diagnostics))
-    diagnostics = in_order(diagnostics)
+    diagnostics = in_order(_without_consequences(diagnostics, source))
     if any(fault.code == "FP0112" for fault in diagnostics):
         diagnostics = [fault for fault in diagnostics if fault.code == "FP0112"][:1]
     return Parsed(syntax.File(edition, tuple(rest), span=whole), diagnostics, lexed.tokens, lexed.comments)
@@ -62,6 +65,29 @@ def parse(source: Source) -> Parsed:
 def parse_expression(text: str, source_name: str) -> tuple[syntax.Expr, list[Diagnostic]]:
     """The tree of a text that is one expression, such as the value of `--set` or a default of the schema."""
     return _parse_range(source_name, text, 0, len(text))
+
+
+_OF_THE_LINE = ("FP0101", "FP0103", "FP0104", "FP0105")
+
+
+def _without_consequences(diagnostics: list[Diagnostic], source: Source) -> list[Diagnostic]:
+    """Leave out what follows from a string that does not close: the rest of its line or file is text."""
+    lines: set[int] = set()
+    cut = len(source.text) + 1
+    for fault in diagnostics:
+        if fault.code == "FP0102" and fault.span is not None:
+            if source.text.startswith('"""', fault.span.start):
+                cut = min(cut, fault.span.start)
+            lines.add(source.position(fault.span.start)[0])
+    if not lines:
+        return diagnostics
+    kept = []
+    for fault in diagnostics:
+        related = fault.code in _OF_THE_LINE and fault.span is not None
+        unclosed = fault.code == "FP0104" and any(label.span.start >= cut for label in fault.labels)
+        if not unclosed and not (related and fault.span and source.position(fault.span.start)[0] in lines):
+            kept.append(fault)
+    return kept
 
 
 def in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -89,15 +115,25 @@ class _Reading:
 
     def items(self, end: int) -> tuple[list[syntax.Item], list[Diagnostic]]:
         run = self._run(end, "start")
-        items = run.parse(recover)
-        return items or [], [*self.diagnostics, *run.builder.diagnostics]
+        items = run.parse(recover) or []
+        deep = self._too_deep(run, items)
+        return [] if deep else items, [*self.diagnostics, *run.builder.diagnostics, *deep]
 
     def expression(self, start: int, end: int) -> tuple[syntax.Expr, list[Diagnostic]]:
         run = self._run(end, "expr")
         value = run.parse(recover)
         if value is None:
             value = syntax.ErrorExpr(span=Span(self.lexed.tokens.file, start, end))
-        return value, in_order([*self.diagnostics, *run.builder.diagnostics])
+        deep = self._too_deep(run, [value])
+        if deep:
+            value = syntax.ErrorExpr(span=value.span)
+        return value, in_order([*self.diagnostics, *run.builder.diagnostics, *deep])
+
+    def _too_deep(self, run: Run, roots: Sequence[syntax.Node]) -> list[Diagnostic]:
+        if self.lexed.depth <= SUSPICIOUS_BRACKETS and not run.builder.suspicious:
+            return []
+        fault = too_deep(roots)
+        return [fault] if fault else []
 
     def _run(self, end: int, start_rule: str) -> Run:
         raw = self.lexed.tokens
@@ -140,7 +176,9 @@ def _edition(
     elif not isinstance(number, syntax.ErrorExpr):
         shown = number.spelling if isinstance(number, syntax.Number) else "this"
         fix = Fix("write edition 1", (Edit(number.span, "1"),), Safety.ASK)
-        faults.append(FP0109.at(number.span, f"`{shown}` is not a known edition", help=f"known editions: {known}", fixes=fix))
+        faults.append(
+            FP0109.at(number.span, f"`{shown}` is not a known edition", help=f"known editions: {known}", fixes=fix)
+        )
     if items[0] is not first and not isinstance(items[0], syntax.ErrorItem):
         other = Label(items[0].span, "this stands before it")
         faults.append(FP0109.at(first.span, "the edition is not the first statement", other))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
@@ -112,7 +113,8 @@ def _looked_through(item: syntax.Item, body: str, faults: list[Diagnostic]) -> s
     if all(map(operator.is_, kept, items)):
         return item
     changed = attrs.evolve(content, items=kept) if isinstance(content, syntax.Record) else kept
-    return attrs.evolve(item, **{attribute: changed})
+    changes: dict[str, Any] = {attribute: changed}
+    return attrs.evolve(item, **changes)
 
 
 def _is_reported(item: syntax.Item, faults: list[Diagnostic]) -> bool:
@@ -122,7 +124,9 @@ def _is_reported(item: syntax.Item, faults: list[Diagnostic]) -> bool:
 
 def _misplaced(item: syntax.Item, body: str) -> Diagnostic:
     called = "`warn`" if isinstance(item, syntax.Check) and item.is_warning else _CALLED[type(item)]
-    places = [_BODIES[name] for name, kinds in ALLOWED.items() if isinstance(item, kinds) and name not in ("node", "with")]
+    places = [
+        _BODIES[name] for name, kinds in ALLOWED.items() if isinstance(item, kinds) and name not in ("node", "with")
+    ]
     help = f"it may stand in {_listed(places)}"
     return FP0107.at(_head(item), f"{called} cannot stand in {_BODIES[body]}", help=help)
 
@@ -178,7 +182,9 @@ def _as_node(item: syntax.Assign, faults: list[Diagnostic]) -> syntax.Item:
 def field_form(span: Span, word: str, gap: Span, value: str = "") -> Diagnostic:
     """FP0106 for a field that is written like a node; `=` belongs at `gap`."""
     fix = Fix("insert `=`", (Edit(gap, " ="),), Safety.SAFE)
-    return FP0106.at(span, f"`{word}` is set with `=`", help=f"write `{word} = {value + ' ' if value else ''}{{ … }}`", fixes=fix)
+    return FP0106.at(
+        span, f"`{word}` is set with `=`", help=f"write `{word} = {value + ' ' if value else ''}{{ … }}`", fixes=fix
+    )
 
 
 def block_form(span: Span, kind: str, name: str, edit: Edit | None) -> Diagnostic:

@@ -1,7 +1,8 @@
 """How does parsing go on behind a fault?
 
-The fault is named (`mistakes.py`), and either mended, so that the text goes on being read as if it were right, or the statement
-or list item in which it stands is skipped. What is skipped leaves a poisoned node, so that nobody complains that it is missing.
+The fault is named (`mistakes.py`), and either mended, so that the text goes on being read as if it were right, or the
+statement or list item in which it stands is skipped. What is skipped leaves a poisoned node, so that nobody complains
+that it is missing.
 """
 
 from __future__ import annotations

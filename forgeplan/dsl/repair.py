@@ -1,7 +1,8 @@
 """Where does a missing or wrong bracket belong? Indentation says.
 
-Only called for texts whose brackets do not pair up. Bodies are taken to be written the usual way: an opener that ends its
-line is closed by a bracket that begins a line, with the indentation of the opener's line; what stands between is indented more.
+Only called for texts whose brackets do not pair up. Bodies are taken to be written the usual way: an opener that ends
+its line is closed by a bracket that begins a line, with the indentation of the opener's line; what stands between is
+indented more.
 """
 
 from __future__ import annotations
@@ -128,10 +129,12 @@ class _Repair:
         return behind == "COMMA" or (self.raw.kinds[at] == "LBRACE" and behind in ("NUMBER", "STRING", "LSQB", "EQ"))
 
     def _closes_outer(self, at: int, kind: str, line: int, first: bool) -> bool:
-        """Whether an opener further out, on this line or at this indentation, fits; those within it lack their closers."""
+        """Whether an opener further out, on this line or at this indentation, fits; those within it stay open."""
         fits = [k for k, opened in enumerate(self.stack) if opened.kind == OPENER[kind]]
         place = fits[-1] if fits else -1
-        if place < 0 or not (self.stack[place].line == line or (first and self.stack[place].indent == self.lines[line][1])):
+        if place < 0 or not (
+            self.stack[place].line == line or (first and self.stack[place].indent == self.lines[line][1])
+        ):
             return False
         while len(self.stack) - 1 > place:
             self._insert_closer(self.stack.pop(), at)

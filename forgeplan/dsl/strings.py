@@ -32,7 +32,9 @@ class Scan:
 
 def scan_string(text: str, start: int, limit: int) -> Scan:
     """Read a string that begins at `start`. Takes time linear in what it reads, whatever stands there."""
-    modes: list[tuple[str, int]] = []  # ('"', place) and ('"""', place) for strings, ("{", place) and ("${", place) for code
+    modes: list[
+        tuple[str, int]
+    ] = []  # ('"', place) and ('"""', place) for strings, ("{", place) and ("${", place) for code
     expressions: list[tuple[int, int]] = []
     at = start
     while at < limit:

@@ -1,7 +1,8 @@
 """Where do the parse tables come from? From `grammar/forge.lark`, once, through lark; at run time they are plain data.
 
-`python -m forgeplan.dsl.tables` writes `tables.json` anew. Importing lark and building the tables costs more than reading
-any plan, and a pickle in a shared folder is not to be trusted, so the tables ship as JSON; a test holds both files together.
+`python -m forgeplan.dsl.tables` writes `tables.json` anew. Importing lark and building the tables costs more than
+reading any plan, and a pickle in a shared folder is not to be trusted, so the tables ship as JSON; a test holds both
+files together.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ STARTS = ("start", "expr")
 
 @frozen
 class Rule:
-    """`head` is the nonterminal, `size` the length of the right side, `action` the builder's method; "" passes the one value on."""
+    """`head` is the nonterminal, `size` the length of the right side, `action` the builder's method.
+
+    The action "" passes the one value on.
+    """
 
     head: str
     size: int
@@ -31,7 +35,7 @@ class Rule:
 
 @frozen
 class Tables:
-    """`states[s][symbol]` is the state to shift or go to, or `~r` to reduce by rule r; a missing symbol is an error."""
+    """`states[s][symbol]` is the state to shift or go to, or `~r` to reduce by rule r; no entry is an error."""
 
     rules: tuple[Rule, ...]
     states: tuple[dict[str, int], ...]
@@ -91,7 +95,7 @@ def _lark_tables() -> tuple[Any, list[Any]]:
     grammar = resource("grammar/forge.lark").read_text(encoding="utf-8")
     built = Lark(grammar, parser="lalr", lexer=OwnLexer, strict=True, start=list(STARTS))
     rules = sorted(built.rules, key=lambda rule: (rule.origin.name, rule.order))
-    return built.parser.parser._parse_table, rules  # type: ignore[attr-defined]
+    return built.parser.parser._parse_table, rules
 
 
 def _numbering(table: Any) -> dict[int, int]:

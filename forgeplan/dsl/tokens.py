@@ -8,16 +8,15 @@ from attrs import Factory, define, field, frozen
 
 from forgeplan.diagnostics.span import Span
 
-RESERVED = {word: word.upper() for word in "if then else for in and or not true false none self".split()}
+_RESERVED_WORDS = "if then else for in and or not true false none self"
+RESERVED = {word: word.upper() for word in _RESERVED_WORDS.split()}
 """Words that are never names, except after a dot. The kind of a token is the terminal of the grammar."""
 
-SOFT = {
-    word: word.upper()
-    for word in (
-        "forge import from as param let partial plan extends profile sweep over axis zip exclude test expect error with "
-        "assert warn delete after"
-    ).split()
-}
+_SOFT_WORDS = """
+    forge import from as param let partial plan extends profile sweep over axis zip exclude test expect error with
+    assert warn delete after
+"""
+SOFT = {word: word.upper() for word in _SOFT_WORDS.split()}
 """Words that are keywords only where the grammar has a place for them; elsewhere they are names."""
 
 SOFT_KINDS = frozenset(SOFT.values())
@@ -49,7 +48,7 @@ class Token:
 class Tokens:
     """Token kinds and places in parallel lists, as one object a token would cost more than reading it.
 
-    `bad` holds the indices of tokens that stand for text already reported: what follows from them is not reported again.
+    `bad` holds the indices of tokens that stand for text already reported: what follows from them is not reported.
     """
 
     file: str
