@@ -1,0 +1,65 @@
+# `make run` trains the quickstart plan; `make test` is the whole gate. Both set up .venv first, once.
+
+VENV := .venv
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
+
+# The first Python of at least 3.11 that can make a virtual environment.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+# One thread a process: ranks and test workers share the cores, and waiting threads would spin on them.
+export OMP_NUM_THREADS ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
+
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: run test test-fast test-slow lint bench bench-language clean help
+
+run: $(VENV)/.run ## train a small model on the source code of Python's library, two minutes
+	@$(BIN)/forgeplan run plans/quickstart.forge
+
+test: lint ## style, types, import rules, and all tests that take less than minutes
+	$(PYTEST) -m "not slow"
+
+test-fast: lint ## the same without runs of several processes
+	$(PYTEST) -m "not slow" --ignore tests/parity --ignore tests/faults
+
+test-slow: $(VENV)/.dev ## what takes minutes: the quickstart in a fresh clone, long fuzzing
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## a training step beside a bare PyTorch loop
+	$(BIN)/python benchmarks/step.py
+
+bench-language: $(VENV)/.dev ## lines a second, milliseconds of a compilation
+	$(BIN)/python benchmarks/language.py
+
+clean: ## remove the environment and caches; runs/ stays
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do \
+		printf '  make %-16s %s\n' "$$name" "$$what"; done
+
+# Torch first and by itself, so that no other package decides its build.
+$(VENV)/.run: constraints.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "forgeplan needs Python 3.11 or newer with venv; say which: make PYTHON=..." >&2; exit 2; }
+	@echo "setting up $(VENV) with $(PYTHON): about a gigabyte with torch, once"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) $(TORCH)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "adding what tests need"
+	@$(PIP) --editable '.[dev]'
+	@touch $@
