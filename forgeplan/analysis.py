@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from forgeplan.compiler import check, check_together, derived_values
 from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
@@ -22,6 +22,8 @@ class Analysis:
     loaded: Loaded
     diagnostics: tuple[Diagnostic, ...]
     """Of language and compiler, sorted; one that shows in several views stands once."""
+    _of_views: Mapping[int, tuple[Diagnostic, ...]] = field(eq=False, repr=False)
+    """By the identity of a view's job: what was found in it."""
 
     @property
     def sources(self) -> Sources:
@@ -44,6 +46,12 @@ class Analysis:
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
 
+    def concerning(self, job: Job) -> tuple[Diagnostic, ...]:
+        """Those of the file as a whole and of one view: what another profile or sweep cell breaks is not its concern."""
+        in_views = {without_view(d) for view in self.loaded.resolved() for d in view.faults}
+        of_file = (d for d in self.loaded.diagnostics if without_view(d) not in in_views)
+        return once([*of_file, *self._of_views[id(job)]])
+
 
 def analyse(
     path: str,
@@ -58,19 +66,26 @@ def analyse(
     derived = derived_values()
     loaded = load(path, text, derived=derived, overrides=overrides, profile=profile, plan=plan, unsaved=unsaved)
     found = list(loaded.diagnostics)
+    of_views = {}
     for view in loaded.resolved():
         faults = check(view.job)
         explained = any(d.severity is Severity.ERROR for d in (*faults, *view.faults))
-        found += faults if explained or view.job.plan is not None else [*faults, *view.unclaimed]
+        faults = faults if explained or view.job.plan is not None else [*faults, *view.unclaimed]
+        found += faults
+        of_views[id(view.job)] = (*view.faults, *faults)
     found += check_together(loaded.views)
-    return Analysis(loaded, once(found))
+    return Analysis(loaded, once(found), of_views)
+
+
+def without_view(diagnostic: Diagnostic) -> Diagnostic:
+    return attrs.evolve(diagnostic, view="")
 
 
 def once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Sorted; of diagnostics that differ in nothing but the view, the one of the whole file or of the first view."""
     kept: dict[Diagnostic, Diagnostic] = {}
     for diagnostic in found:
-        key = attrs.evolve(diagnostic, view="")
+        key = without_view(diagnostic)
         earlier = kept.get(key)
         if earlier is None or (earlier.view and not diagnostic.view):
             kept[key] = diagnostic

@@ -10,6 +10,7 @@ from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import functions, operators, syntax
 from forgeplan.dsl.bounds import MAX_OPERATIONS, TOO_LARGE, OutOfBounds, check_items, check_text
+from forgeplan.dsl.faults import UNKNOWN_ON_COMMAND_LINE
 from forgeplan.dsl.names import component_named, not_a_member, not_in_map, unknown_name
 from forgeplan.dsl.operators import Undefined
 from forgeplan.dsl.references import POISON, UNDEFINED, References
@@ -108,6 +109,8 @@ class Evaluator(References):
     def _on_command_line(self, expr: OnCommandLine, scope: Scope, expected: t.FieldType | None) -> Value:
         if takes_text(expected):
             return Text(expr.text, expr.folder)
+        if not expr.text.strip():
+            raise self.fault(UNKNOWN_ON_COMMAND_LINE.at(expr.span, "`--set` gives no value here"))
         for diagnostic in expr.diagnostics:
             self.report(diagnostic)
         return self.evaluate(expr.parsed, scope, expected)
@@ -292,7 +295,9 @@ class Evaluator(References):
         chain = [expr]
         while isinstance(chain[-1].left, syntax.Binary):
             chain.append(chain[-1].left)
-        value: Any = self._attempt(chain[-1].left, scope)
+        left = chain[-1].left
+        bare = chain[-1].operator == "in" and isinstance(left, syntax.NameRef) and scope.find(left.name) is None
+        value: Any = POISON if bare else self._attempt(left, scope)
         for node in reversed(chain):
             if node.operator in ("and", "or"):
                 value = self._logic(node, value, scope)
@@ -328,9 +333,13 @@ class Evaluator(References):
         return self._truth(self.evaluate(node.right, scope), node.right.span)
 
     def _contains(self, node: syntax.Binary, left: Any, scope: Scope) -> Any:
+        """`item in container`; a bare word may name an entry of the container, such as a source or a transform."""
+        right = self.evaluate(node.right, scope, self.type_of(node.left))
+        if isinstance(node.left, syntax.NameRef) and scope.find(node.left.name) is None:
+            is_entry = isinstance(right, RecordLike)
+            left = Symbol(node.left.name) if is_entry else self._attempt(node.left, scope)
         if left is POISON:
             return POISON
-        right = self.evaluate(node.right, scope, self.type_of(node.left))
         return self._guarded(node.span, lambda: operators.contains(left, right))
 
     def _comparison(self, expr: syntax.Comparison, scope: Scope, expected: t.FieldType | None) -> Value:

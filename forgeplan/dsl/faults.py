@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import COMMAND_LINE, SCHEMA, Span
+from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import TWICE
 from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution
 from forgeplan.dsl.names import replacing
@@ -15,6 +16,7 @@ from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.values import Value, kind_of
 from forgeplan.dsl.vocabulary import a_kind, alternatives, places_of
 from forgeplan.spec import types as t
+from forgeplan.spec.quantity import NUMBER, SECONDS, SHARE, Dimension
 from forgeplan.spec.registry import components
 from forgeplan.spec.setting import Setting, settings_of
 
@@ -163,7 +165,11 @@ def wrong_kind(slot: Slot, value: Value, whole: Contribution) -> Diagnostic:
     wanted = wanted_of(slot.type)
     span = whole.expr.span if whole.expr is not None and whole.expr.span.file != SCHEMA else whole.span
     helps = (f"for example `{slot.path} = {slot.setting.example}`",) if slot.setting and slot.setting.example else ()
-    return WRONG_TYPE.at(span, f"`{slot.path}` takes {wanted}, not {kind_of(value)}", help=helps)
+    fixes: tuple[Fix, ...] = ()
+    kind = slot.structure.kind if isinstance(slot.structure, t.Component) else ""
+    if kind and isinstance(value, str) and value in components(kind) and isinstance(whole.expr, syntax.Text):
+        helps, fixes = (f"without quotes: `{value}`",), (safe_fix("take the quotes off", span, str(value)),)
+    return WRONG_TYPE.at(span, f"`{slot.path}` takes {wanted}, not {kind_of(value)}", help=helps, fixes=fixes)
 
 
 def wanted_of(type_: t.FieldType | None) -> str:
@@ -181,18 +187,20 @@ def wanted_of(type_: t.FieldType | None) -> str:
                 words.append("a list" if length is None else f"a list of {length} items")
             case t.Nothing():
                 words.append("`none`")
-            case t.Measure() | t.Measures():
-                words.append(_measure(a))
+            case t.Measure(dimension=dimension, whole=whole):
+                words.append("a whole number" if dimension == NUMBER and whole else words_of(dimension))
+            case t.Measures(dimensions=dimensions):
+                words += map(words_of, dimensions)
             case t.OneOf(members=members):
                 words.append(choice(members))
             case _:
                 words.append(a.describe() if isinstance(a, t.Bool) else f"a {a.describe()}")
-    return " or ".join(words)
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _measure(type_: t.FieldType) -> str:
-    text = type_.describe()
-    return f"a {text}" if text in ("number", "whole number") else text
+def words_of(dimension: Dimension) -> str:
+    """What is measured, in words."""
+    return {NUMBER: "a number", SHARE: "a share (`%`)", SECONDS: "a duration"}.get(dimension, str(dimension))
 
 
 def _example(slot: Slot, inner: str) -> str:

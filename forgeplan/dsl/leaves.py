@@ -69,7 +69,7 @@ def _evaluated(slot: Slot) -> Any:
 
 def _place(slot: Slot, whole: Contribution) -> Place:
     expr = written(whole.expr or syntax.ErrorExpr(span=whole.span))
-    span = expr.span
+    span = whole.expr.span if whole.expr is not None else expr.span
     if span.file == SCHEMA:
         nearest = slot.parent
         while nearest is not None and (nearest.found.whole is None or nearest.found.whole.span.file == SCHEMA):

@@ -19,15 +19,16 @@ from forgeplan.dsl.assemble import assemble
 from forgeplan.dsl.bindings import TWICE
 from forgeplan.dsl.command_line import CommandLine
 from forgeplan.dsl.evaluate import Evaluator
+from forgeplan.dsl.givens import statements
 from forgeplan.dsl.imports import Importer, Module, PlanDecl, project_of, shown
-from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution, Group, contributions_of
+from forgeplan.dsl.layers import Contribution, Group, contributions_of
 from forgeplan.dsl.params import check_declaration, conform, declared_type
 from forgeplan.dsl.plans import Plans
 from forgeplan.dsl.scope import Binding, LetBinding, ParamBinding, Scope
-from forgeplan.dsl.structure import OUTSIDE_PARAM, as_value
+from forgeplan.dsl.structure import OUTSIDE_PARAM
 from forgeplan.dsl.sweeps import Cell, cells_of
-from forgeplan.dsl.values import Poison, Symbol, Value
-from forgeplan.dsl.view import Stack, View, given
+from forgeplan.dsl.values import Poison
+from forgeplan.dsl.view import Stack, View
 from forgeplan.spec.derived import Derived
 from forgeplan.spec.job import Job
 
@@ -153,7 +154,7 @@ class Loaded:
             with deep_recursion():
                 if not typed:
                     typed.append(View(stack, files, derived))
-                return self._assembled(View(stack.with_more(_given(typed[0], values)), files, derived))
+                return self._assembled(View(stack.with_more(statements(typed[0], values)), files, derived))
 
         return assemble(view, self.module.name, str(self.project), self._hashes, vary)
 
@@ -293,32 +294,6 @@ def check_constant(files: Evaluator, binding: Binding, module: Module) -> None:
             return
         with suppress(Poison):
             files.value_of(binding, binding.span)
-
-
-def _given(view: View, values: Mapping[str, Any]) -> list[Contribution]:
-    """Statements for final values; fields that exclude one of them give way."""
-    group = Group(COMMAND_LINE_LAYER)
-    found: list[Contribution] = []
-    for path, python in values.items():
-        slot = view.slot(path.split("."))
-        value: Value = Symbol(python) if isinstance(python, str) else None
-        if slot is not None and slot.type is not None:
-            value = as_value(python, slot.type)
-        for other in _excluded(view, path):
-            names = given(other, None, group)
-            found.append(Contribution(names.path, "delete", None, names.scope, group, names.span, names, names.size))
-        found.append(given(path, value, group))
-    return found
-
-
-def _excluded(view: View, path: str) -> Iterator[str]:
-    slot = view.slot(path.split("."))
-    if slot is None or slot.parent is None or slot.setting is None or slot.setting.required_group is None:
-        return
-    for child in slot.parent.open().children.values():
-        same = child.setting is not None and child.setting.required_group == slot.setting.required_group
-        if same and child is not slot and child.found.written:
-            yield child.path
 
 
 @contextmanager

@@ -63,6 +63,8 @@ def _no_component(ref: syntax.NameRef, kind: str, scope: Scope) -> Diagnostic:
 
 def unknown_name(ref: syntax.NameRef, scope: Scope, expected: t.FieldType | None, plan_names: list[str]) -> Diagnostic:
     """What is said of a bare word that means nothing where it stands."""
+    if ref.name == "self":
+        return UNKNOWN_NAME.at(ref.span, "`self` stands only in a record, whose fields it reads")
     meant = ranked(ref.name, [*members(expected), *scope.all_names(), *plan_names])
     helps = [f"{choice(meant)}?"] if meant else []
     if not meant:

@@ -10,7 +10,7 @@ import attrs
 from forgeplan.diagnostics.span import SCHEMA, Span
 from forgeplan.dsl import faults, syntax
 from forgeplan.dsl.bindings import declare_values
-from forgeplan.dsl.layers import Contribution, Group, contributions_of
+from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution, Group, contributions_of
 from forgeplan.dsl.names import NO_COMPONENT
 from forgeplan.dsl.placement import block_form
 from forgeplan.dsl.scope import LetBinding, Scope
@@ -71,7 +71,7 @@ def _fields(slot: Slot, block: type, shape: RecordShape, whole: Contribution) ->
         if setting is None:
             meant.append(_refuse(slot, block, c))
             opened.rejected.add(name)
-        elif isinstance(setting.type, t.NodesOf) and c.operation in ("set", "append") and len(c.path) <= 2:
+        elif isinstance(setting.type, t.NodesOf) and _is_set_like_a_field(c):
             slot.ev.report(block_form(c.span, name, c.path[-1].text if len(c.path) == 2 else "name", None))
             opened.rejected.add(name)
         else:
@@ -84,6 +84,13 @@ def _fields(slot: Slot, block: type, shape: RecordShape, whole: Contribution) ->
         opened.children[name] = child
     _require(slot, opened, settings, meant, _place(shape.span, whole))
     return opened
+
+
+def _is_set_like_a_field(c: Contribution) -> bool:
+    """Whether a node is written with `=`, which only the command line may, as it has no blocks."""
+    if c.layer == COMMAND_LINE_LAYER and len(c.path) == 2:
+        return False
+    return c.operation in ("set", "append") and len(c.path) <= 2
 
 
 def _refuse(slot: Slot, block: type, c: Contribution) -> str | None:

@@ -116,7 +116,8 @@ class References(ABC):
         ]
         path = " → ".join([*labels, labels[0]])
         message = f"the value needs itself: {path}"
-        raise self.fault(CYCLE.at(edges[0] if edges else spans[0], message, *edges[1:]))
+        help = "the base's value is amended by dotted statements: `optimizer.lr = …`" if len(around) == 1 else ()
+        raise self.fault(CYCLE.at(edges[0] if edges else spans[0], message, *edges[1:], help=help))
 
     def value_of(self, binding: Binding, span: Span) -> Value:
         """The value behind a name. Raises Poison."""

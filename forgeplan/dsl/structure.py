@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -91,11 +92,8 @@ def _wrong_type(value: Value, type_: t.FieldType, place: Place) -> Diagnostic:
     fixes: tuple[Fix, ...] = ()
     helps: tuple[str, ...] = ()
     quoted = isinstance(value, Text) and isinstance(place.expr, syntax.Text) and len(place.expr.parts) == 1
-    takes_words = any(
-        isinstance(a, t.OneOf | t.Measure | t.Measures | t.Bool | t.NameIn | t.Component) for a in alternatives(type_)
-    )
-    if quoted and takes_words and str(value).strip():
-        bare = str(value).strip()
+    bare = str(value).strip() if quoted else ""
+    if bare and _fits_bare(bare, type_):
         helps, fixes = (f"without quotes: `{bare}`",), (safe_fix("take the quotes off", place.expr.span, bare),)
     elif (
         isinstance(value, Quantity)
@@ -109,6 +107,20 @@ def _wrong_type(value: Value, type_: t.FieldType, place: Place) -> Diagnostic:
     return WRONG_TYPE.at(
         place.span, f"`{place.path}` takes {wanted_of(type_)}, not {kind_of(value)}", help=helps, fixes=fixes
     )
+
+
+def _fits_bare(word: str, type_: t.FieldType) -> bool:
+    """Whether a text would be a value of the type without its quotes."""
+    for a in alternatives(type_):
+        if isinstance(a, t.Measure | t.Measures) and re.fullmatch(r"-?\d[\w.%/ +-]*", word):
+            return True
+        if isinstance(a, t.OneOf) and word in a.members:
+            return True
+        if isinstance(a, t.Bool) and word in ("true", "false"):
+            return True
+        if isinstance(a, t.NameIn) and word.isidentifier():
+            return True
+    return False
 
 
 def _measure(value: Any, chosen: t.Measure, type_: t.FieldType, place: Place) -> int | Fraction:
@@ -140,14 +152,15 @@ def _measures(value: Any, chosen: t.Measures, type_: t.FieldType, place: Place) 
 
 
 def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> Diagnostic:
-    words = choice_of_dimensions(wanted)
+    words = wanted_of(t.Measures(wanted))
     if value.dimension != NUMBER or wanted == (NUMBER,):
-        found = str(value.dimension) if value.dimension != NUMBER else "a plain number"
-        help = f"`{place.path}` takes {words}" if len(wanted) > 1 else ()
-        if value.dimension == SHARE and NUMBER in wanted:
-            help = f"as a plain number: `{show(value.amount)}`"
+        found = {SHARE: "a share", SECONDS: "a duration", NUMBER: "a plain number"}.get(value.dimension)
+        is_share = value.dimension == SHARE and NUMBER in wanted
+        help = f"as a plain number: `{show(value.amount)}`" if is_share else ()
         return WRONG_DIMENSION.at(
-            place.span, f"`{place.path}` takes {words}, and {show(value)} is of {found}", help=help
+            place.span,
+            f"`{place.path}` takes {words}, and {show(value)} is {found or f'of {value.dimension}'}",
+            help=help,
         )
     units = [unit for dimension in wanted for unit in units_of(dimension)]
     fixes: tuple[Fix, ...] = ()
@@ -160,10 +173,6 @@ def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> 
         fixes = (safe_fix(f"write `{place.expr.spelling} {unit}`", end, f" {unit}"),)
     message = f"`{place.path}` takes {words}, and {show(value)} has no unit"
     return UNKNOWN_UNIT.at(place.span, message, help=f"units: {', '.join(units)}", fixes=fixes)
-
-
-def choice_of_dimensions(wanted: tuple[Dimension, ...]) -> str:
-    return " or ".join("a share (`%`)" if d == SHARE else str(d) for d in wanted)
 
 
 def _not_whole(value: Quantity, place: Place) -> Diagnostic:

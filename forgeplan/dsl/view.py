@@ -9,7 +9,7 @@ import attrs
 from attrs import define, field, frozen
 
 from forgeplan.diagnostics.diagnostic import Diagnostic
-from forgeplan.diagnostics.span import COMMAND_LINE, NOWHERE, Span
+from forgeplan.diagnostics.span import NOWHERE, Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare_values
 from forgeplan.dsl.evaluate import Evaluator
@@ -259,10 +259,3 @@ def _always(value: str) -> Any:
 def override(names: Sequence[syntax.Name], expr: syntax.Expr, scope: Scope, group: Group, span: Span) -> Contribution:
     """A statement that stands in no body, such as one of the command line."""
     return Contribution(tuple(names), "set", expr, scope, group, span, expr, len(names))
-
-
-def given(path: str, value: Value, group: Group) -> Contribution:
-    """A statement that sets a path to a value that is already there."""
-    nowhere = Span(COMMAND_LINE, 0, 0)
-    names = [syntax.Name(name, span=nowhere) for name in path.split(".")]
-    return override(names, Given(value, span=nowhere), Scope(), group, nowhere)

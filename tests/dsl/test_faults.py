@@ -23,7 +23,7 @@ model.window = 3 steps
 optimizer = adamw { betas = [0.9], lr = unknown_rate, weight_deacy = 0.1, eps = 1 / 0 }
 schedule = adamw { lr = 1 }
 mesh = { dp_shard = 2, dp_shard = 4 }
-checkpoint = { keep = 3 }
+batch = { global = 2Mi tokens, micro = 4 sequences }
 metrics.every = 5
 guard.clip = 0
 let bf16 = 3

@@ -166,7 +166,7 @@ def test_delete_takes_away_what_a_base_has_and_returns_to_the_default() -> None:
     [
         ("delete eval.heldout", "heldout"),
         ("delete seed", "seed"),
-        ("checkpoint.every = 1h", "checkpoint.every"),
+        ("model.rope.scaling.factor = 8", "model.rope.scaling.factor"),
         ('sources.wbe.path = "x"', "wbe"),
         ("apply.recompute.mode = none", "recompute"),
         ("seed += [1]", "seed"),

@@ -126,3 +126,28 @@ def test_edits_are_counted_with_swaps() -> None:
     assert distance("kitten", "sitting") == 3
     assert nearest("wegiht_decay", ["weight_decay", "warmup"]) == "weight_decay"
     assert nearest("zzz", ["weight_decay"]) is None
+
+
+def test_entries_of_a_map_and_items_of_a_list_are_looked_for_by_their_bare_names() -> None:
+    job = job_of("apply = [recompute]\nassert web in sources and not (code in sources) and recompute in apply")
+    assert job.checks[0].holds
+
+
+def test_the_command_line_can_declare_a_node_and_change_a_component() -> None:
+    job = job_of("", "eval.late={ source = web, every = 3 steps }", "schedule=none")
+    assert values(job, "eval.late.source", "schedule") == ["web", None]
+
+
+def test_an_override_that_does_not_parse_is_reported_at_its_place() -> None:
+    for text, code in (
+        ('seed="', "FP0102"),
+        ("seed=3 4", "FP0103"),
+        ("seed=", "FP0209"),
+        ("seed", "FP0209"),
+        ("", "FP0209"),
+    ):
+        loaded = extended("", "model.layers=2", text)
+        fault = only(loaded)
+        assert fault.code == code, text
+        assert fault.span is not None
+        assert fault.span.start >= len("model.layers=2")

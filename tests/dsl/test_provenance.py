@@ -74,7 +74,7 @@ def test_a_component_has_a_leaf_with_its_name_and_its_blocks() -> None:
     assert job.leaves["optimizer"].value == "adamw"
     assert job.leaves["model"].value == "decoder"
     assert job.leaves["sources.web"].value == "text"
-    assert job.leaves["checkpoint"].value is None
+    assert job.leaves["mixture"].value is None
     assert "mesh" not in job.leaves
     assert job.blocks["model"].heads == 32
     assert job.blocks["model.rope"].theta == 500_000

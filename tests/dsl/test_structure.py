@@ -29,7 +29,7 @@ from tests.dsl.plans import at, described, extended, job_of, labelled, only
         ("apply += recompute", "FP0307", "recompute", "`+=` takes a list"),
         ("batch.global = 8GiB", "FP0308", "8GiB", "takes tokens or sequences, and 8GiB is of bytes"),
         ("batch.length = 4 sequences", "FP0308", "4 sequences", "takes tokens"),
-        ("optimizer.lr = 5%", "FP0308", "5%", "of share"),
+        ("optimizer.lr = 5%", "FP0308", "5%", "5% is a share"),
         ("model.layers = 3 tokens", "FP0308", "3 tokens", "of tokens"),
         ("batch.micro = 4", "FP0309", "4", "takes sequences, and 4 has no unit"),
         ("cluster.hbm = 80", "FP0309", "80", "takes bytes"),

@@ -12,7 +12,7 @@ from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.dsl.load import load
 from forgeplan.spec import types as t
 from forgeplan.spec.derived import Derived
-from forgeplan.spec.quantity import SEQUENCES, TOKENS, Quantity
+from forgeplan.spec.quantity import SEQUENCES, SHARE, TOKENS, Quantity
 from tests.dsl.plans import CONTEXT, codes, described, extended, job_of, only, read, values
 
 
@@ -43,6 +43,18 @@ def test_words_none_and_components_can_be_varied() -> None:
     assert values(job.vary({"checkpoint.resume": "none"}), "checkpoint.resume") == ["none"]
     assert values(job.vary({"cluster.hbm": None}), "cluster.hbm") == [None]
     assert values(job.vary({"precision.compute": "fp32"}), "precision.compute") == ["fp32"]
+
+
+def test_components_lists_and_maps_are_varied_by_name() -> None:
+    job = job_of("mixture = { web = 100% }")
+    assert values(job.vary({"schedule": "linear"}), "schedule", "schedule.floor") == ["linear", 0]
+    assert values(job.vary({"apply": ("recompute", "fsdp")}), "apply", "apply.recompute.mode") == [
+        ("recompute", "fsdp"),
+        "full",
+    ]
+    share = Quantity(1, SHARE)
+    assert values(job.vary({"mixture": {"web": share}}), "mixture") == [{"web": share}]
+    assert values(job.vary({"mixture": None}), "mixture") == [None]
 
 
 def test_a_varied_value_that_is_rejected_is_absent() -> None:
