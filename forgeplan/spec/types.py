@@ -6,6 +6,7 @@ what does not fit; hover, reference pages and JSON schema print the same descrip
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
 
 from attrs import frozen
@@ -13,11 +14,12 @@ from attrs import frozen
 from forgeplan.spec.quantity import NUMBER, SECONDS, SEQUENCES, SHARE, STEPS, TOKENS, Dimension
 
 
-class FieldType:
+class FieldType(ABC):
     """Base of all field types."""
 
+    @abstractmethod
     def describe(self) -> str:
-        raise NotImplementedError
+        """The type as a person names it."""
 
 
 @frozen
