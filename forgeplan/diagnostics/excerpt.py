@@ -17,6 +17,9 @@ _SHOWN_WHOLE = 4
 _NARROW = 24
 """A label's text with fewer cells than this to its right moves to the left instead of being broken into many lines."""
 
+_BEFORE = 12
+"""Cells of a long line that are shown before its first mark at least."""
+
 
 @frozen
 class Row:
@@ -120,15 +123,14 @@ def _windows(marks: list[Mark], width: int) -> list[list[Mark]]:
 
 
 def _window(line: str, places: list[int], number: int, marks: list[Mark], width: int) -> list[Row]:
-    """A part of a long line, with `…` where something is left out."""
+    """A part of a long line, with `…` where something is left out: as much before the marks as leaves room for text."""
     room = width - 2
     start = marks[0].start if marks else 0
-    end = max((mark.end for mark in marks), default=0)
-    if end <= room * 3 // 4:
-        low = 0
-    else:
-        spare = room - min(end - start, room)
-        low = _word_start(line, places, max(0, start - min(spare // 2, 16)), start)
+    last = max(marks, key=lambda mark: mark.end, default=None)
+    end = last.end if last else 0
+    wanted = end + max(cells(last.text) + 1, 8) if last else 0
+    low = max(0, min(wanted - room, start - _BEFORE))
+    low = 0 if low <= _BEFORE and end <= room else _word_start(line, places, low, start)
     high = max(place for place in places if place <= low + room)
     left = "…" if low else ""
     right = "…" if high < places[-1] else ""

@@ -135,10 +135,10 @@ def test_of_a_long_line_the_parts_with_places_are_shown() -> None:
     same(found, sources, """
         error[FP0412]: two numbers
           --> plan.forge:1:408
-         1 | …101, 102, 103, 104, 105, 106, 107, …
-           |                 --- first
-         1 | …177, 178, 179, 180, 181, 182, 183, …
-           |                 ^^^ second
+         1 | seq = [100, 101, 102, 103, 104, 105…
+           |                            --- first
+         1 | …176, 177, 178, 179, 180, 181, 182, …
+           |                      ^^^ second
         """, width=42)  # fmt: skip
 
 

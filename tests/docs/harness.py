@@ -67,6 +67,11 @@ def files_of(page: Page, section: str) -> dict[str, str]:
     return {name or FILE: text if name else whole(text) for name, text in page.files(section).items()}
 
 
+def without_markers(files: dict[str, str]) -> dict[str, str]:
+    """The files as a user would have written them."""
+    return {name: re.sub(rf" *{_MARKER.pattern[:-1]}(?m:$)", "", text) for name, text in files.items()}
+
+
 def announced(files: dict[str, str]) -> list[Reported]:
     """The diagnostics that the markers of the files announce, sorted."""
     found = []

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import attrs
 import jsonschema
 import pytest
 from rich.cells import cell_len
@@ -15,7 +16,7 @@ from forgeplan.diagnostics import pages
 from forgeplan.diagnostics.diagnostic import Diagnostic
 from forgeplan.diagnostics.formats import render_all
 from forgeplan.diagnostics.source import Sources
-from tests.docs.harness import diagnose, files_of
+from tests.docs.harness import diagnose, files_of, without_markers
 
 CODES = [code for code in pages.all_codes() if (page := pages.page(code)) and page.fails]
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/diagnostics.schema.json").read_text(encoding="utf-8"))
@@ -28,7 +29,18 @@ Found = tuple[list[Diagnostic], Sources]
 def found(request: pytest.FixtureRequest) -> Found:
     page = pages.page(request.param)
     assert page is not None
-    return diagnose(files_of(page, "Fails"))
+    diagnostics, sources = diagnose(without_markers(files_of(page, "Fails")))
+    return [_anywhere(diagnostic) for diagnostic in diagnostics], sources
+
+
+def _anywhere(diagnostic: Diagnostic) -> Diagnostic:
+    """The same, whatever the folder in which the tests run."""
+    here = Path.cwd().resolve()
+
+    def moved(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(text.replace(str(here), "/home/me/plans").replace(str(here.parent), "/home/me") for text in texts)
+
+    return attrs.evolve(diagnostic, help=moved(diagnostic.help), notes=moved(diagnostic.notes))
 
 
 def test_every_message_reads_as_it_was_looked_at(found: Found, snapshot: SnapshotAssertion) -> None:
