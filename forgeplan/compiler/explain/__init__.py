@@ -6,6 +6,7 @@ Pages are views on the execution plan: every number on them is the plan's, or fo
 from __future__ import annotations
 
 from forgeplan.compiler.explain import batch, memory, mesh, model, program, schedule, sentence, services
+from forgeplan.compiler.explain.fields import explain_all
 from forgeplan.compiler.explain.page import section
 from forgeplan.compiler.explain.path import explain_path
 from forgeplan.plan.execution_plan import ExecutionPlan
@@ -30,4 +31,4 @@ def explain(plan: ExecutionPlan, width: int = 80) -> str:
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts) + "\n"
 
 
-__all__ = ["explain", "explain_path"]
+__all__ = ["explain", "explain_all", "explain_path"]

@@ -31,12 +31,12 @@ def _written(leaf: Leaf, path: str, setting: Setting | None, sources: Sources, w
     about = [] if setting is None else ["  " + line for line in wrapped(_about(setting), width - 2)]
     layers = [(o.layer, " ".join(o.text.split()), written_at(o.span, sources)) for o in leaf.origins]
     rest = width - 9 - sum(max(len(layer[i]) for layer in layers) for i in (0, 2))
-    rows = [("→" if i == 0 else " ", name, _cut(text, rest), at) for i, (name, text, at) in enumerate(layers)]
+    rows = [("→" if i == 0 else " ", name, shortened(text, rest), at) for i, (name, text, at) in enumerate(layers)]
     note = ["", "  → is in force, the strongest first"] if len(rows) > 1 else []
     return [f"{path} = {value}", *about, "", *("  " + row for row in table(rows, "llll")), *note]
 
 
-def _cut(text: str, width: int) -> str:
+def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(width, 2) - 1] + "…"
 
 

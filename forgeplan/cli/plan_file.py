@@ -1,0 +1,127 @@
+"""Which plan does a command mean, and is it fit to be compiled?
+
+The options `--plan`, `--profile` and `--set`, and the way from a plan file to one job without errors.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from attrs import frozen
+
+from forgeplan.cli.terminal import show
+from forgeplan.diagnostics.refusal import UsageError
+from forgeplan.runtime.options import ExitCode
+
+if TYPE_CHECKING:
+    from forgeplan.analysis import Analysis
+    from forgeplan.diagnostics.diagnostic import Diagnostic
+    from forgeplan.plan.execution_plan import ExecutionPlan
+    from forgeplan.spec.job import Job
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--plan", metavar="NAME", help="Which plan of the file; needed if it has several."),
+    click.option("--profile", metavar="NAME", help="Which profile of the plan."),
+    click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Give a param or a field another value (`--set peak_lr=1e-3 --set budget.steps=100`); may be repeated.",
+    ),
+)
+
+
+def choosing(command: F) -> F:
+    """The options that choose a plan and vary it; they arrive as `plan`, `profile` and `overrides`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@frozen
+class Choice:
+    """A plan file and what the command line says about it."""
+
+    file: str
+    plan: str | None = None
+    profile: str | None = None
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def project(self) -> Path:
+        """The folder that relative paths of the plan start from."""
+        from forgeplan.dsl.imports import project_of
+
+        return project_of(Path(self.file))
+
+    def analysed(self) -> Analysis:
+        """Raises UsageError for a file that cannot be read."""
+        from forgeplan.analysis import analyse
+
+        return analyse(self.file, overrides=self.overrides, profile=self.profile, plan=self.plan)
+
+
+@frozen
+class Chosen:
+    """The one job of a choice, with the diagnostics that concern it."""
+
+    analysis: Analysis
+    job: Job
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        return has_errors(self.diagnostics)
+
+    def refuse_errors(self) -> None:
+        """Show what was found, on standard error; end the command with exit code 1 if there are errors."""
+        show_found(self.analysis, self.diagnostics)
+
+    def compiled(self) -> ExecutionPlan:
+        """The sealed plan of a job without errors."""
+        from forgeplan.compiler import emit
+
+        command = shlex.join(["forgeplan", *sys.argv[1:]])
+        return emit(self.job, created_by=command, sources=self.analysis.sources)
+
+
+def chosen(choice: Choice) -> Chosen:
+    """Analyse a file and find the one plan that is meant.
+
+    Ends the command with exit code 1 where faults leave no plan; raises UsageError if the file has several plans, or none.
+    """
+    analysis = choice.analysed()
+    names = [name for name in analysis.plans if choice.plan in (None, name)]
+    if len(names) > 1:
+        raise UsageError(
+            f"{choice.file} has several plans: {', '.join(names)}\n  help: choose one, as in `--plan {names[0]}`"
+        )
+    unknown_profile = names and choice.profile not in (None, *analysis.loaded.profiles(names[0]))
+    if not names or unknown_profile:
+        show_found(analysis, analysis.diagnostics)
+        raise UsageError(f"{choice.file} has no plan that can be compiled")
+    job = analysis.job(names[0], choice.profile)
+    return Chosen(analysis, job, analysis.concerning(job))
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    from forgeplan.diagnostics.diagnostic import Severity
+
+    return any(d.severity is Severity.ERROR for d in diagnostics)
+
+
+def show_found(analysis: Analysis, diagnostics: tuple[Diagnostic, ...]) -> None:
+    """Diagnostics on standard error; ends the command with exit code 1 if there are errors among them."""
+    from forgeplan.diagnostics.formats import summary
+
+    show(diagnostics, analysis.sources, err=True, after=f"\n\n{summary(diagnostics)}")
+    if has_errors(diagnostics):
+        raise SystemExit(ExitCode.FAILED)
