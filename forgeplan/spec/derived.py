@@ -15,10 +15,11 @@ from forgeplan.spec.types import FieldType
 
 @frozen
 class Derived:
-    """`compute` gets the structured values at `reads`, in that order, and returns a value of `type`, or None where a stated fact is missing.
+    """`compute` gets the structured values at `reads`, in that order, and returns a value of `type`.
 
-    If `path` is also a field of the plan, the function supplies its value where the field's default is DERIVED and nobody
-    wrote it, or where the value in force is `auto`; otherwise the path is a derived value and cannot be assigned.
+    It returns None where a stated fact is missing. If `path` is also a field of the plan, the function supplies its
+    value where the field's default is DERIVED and nobody wrote it, or where the value in force is `auto`; otherwise the
+    path is a derived value and cannot be assigned.
     """
 
     path: str

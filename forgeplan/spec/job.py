@@ -28,10 +28,10 @@ class Job:
     """The resolved, typed content of a plan file.
 
     `leaves` has every field below the plan by its path (`model.heads`, `apply.recompute.mode`, `sources.web.path`,
-    `eval.held_out.every`); lists and maps of plain values are one leaf, blocks and components are not leaves except that a
-    component also has one at its own path, whose value is the component's name (`optimizer` → "adamw").
-    `blocks` has the structured object of every record, component, map or list of components all of whose parts are valid;
-    a part that was rejected is absent from both (its fault is already reported).
+    `eval.held_out.every`); lists and maps of plain values are one leaf, blocks and components are not leaves except
+    that a component also has one at its own path, whose value is the component's name (`optimizer` → "adamw").
+    `blocks` has the structured object of every record, component, map or list of components all of whose parts are
+    valid; a part that was rejected is absent from both (its fault is already reported).
     `plan` is the whole, or None if any part was rejected. `derived` has the derived values that could be computed.
     """
 
@@ -48,4 +48,4 @@ class Job:
     sources: Mapping[str, str]
     """sha256 of every file that took part, by name."""
     vary: Callable[[Mapping[str, Any]], Job] = field(eq=False, repr=False)
-    """The same job with other final values at some paths (as if written on the command line), defaults and `auto` recomputed."""
+    """The same job with other final values at some paths, as if written on the command line; the rest is recomputed."""

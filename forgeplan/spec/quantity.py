@@ -11,8 +11,8 @@ from attrs import frozen
 class Dimension:
     """Product of base dimensions: ((name, exponent), …), sorted by name, no zero exponents.
 
-    Bases: tokens, sequences, steps, runs (counted things), bytes, seconds, flop, share. A share is kept apart from plain numbers so
-    that `85%` and `0.85` are not mistaken for one another; arithmetic treats it as a number.
+    Bases: tokens, sequences, steps, runs (counted things), bytes, seconds, flop, share. A share is kept apart from
+    plain numbers so that `85%` and `0.85` are not mistaken for one another; arithmetic treats it as a number.
     """
 
     exponents: tuple[tuple[str, int], ...] = ()

@@ -1,6 +1,7 @@
 """Which components exist, by kind and name?
 
-The spec half of a component is found here by folder: every module below `forgeplan/spec/` is imported once, on first use.
+The spec half of a component is found here by folder: every module below `forgeplan/spec/` is imported once, on
+first use.
 """
 
 from __future__ import annotations

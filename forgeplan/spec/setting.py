@@ -36,7 +36,11 @@ DERIVED = _Marker.DERIVED
 
 @frozen
 class Setting:
-    """`default` is an expression of the plan language, evaluated after layering like any written value, where `self` is the record."""
+    """All that is known about a field.
+
+    `default` is an expression of the plan language, evaluated after layering like any written value, where `self` is
+    the record.
+    """
 
     name: str
     type: FieldType

@@ -1,7 +1,7 @@
 """Which values may a field of a plan take?
 
-A type only describes. The structurer (dsl) turns an evaluated value into the Python value named on each class below and reports
-what does not fit; hover, reference pages and JSON schema print the same description.
+A type only describes. The structurer (dsl) turns an evaluated value into the Python value named on each class below and
+reports what does not fit; hover, reference pages and JSON schema print the same description.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Nothing(FieldType):
 
 @frozen
 class ListOf(FieldType):
-    """→ tuple. `keyed` lists of components take each component once and are addressed by its name (`apply.recompute.mode`)."""
+    """→ tuple. A `keyed` list takes each component once and is addressed by its name (`apply.recompute.mode`)."""
 
     item: FieldType
     length: int | None = None

@@ -29,7 +29,7 @@ class Rope:
 @component("model", "decoder")
 @frozen
 class Decoder:
-    """Decoder-only transformer: RMSNorm or LayerNorm before each part, rotary positions, grouped-query attention, gated or plain MLP."""
+    """Decoder-only: norms before each part, rotary positions, grouped-query attention, gated or plain MLP."""
 
     layers: int = setting(t.COUNT, "transformer blocks", within="[1, 10000]", example="32")
     dim: int = setting(t.COUNT, "width of the residual stream", within="[1, )", example="4096")

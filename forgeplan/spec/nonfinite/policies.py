@@ -18,7 +18,7 @@ class Stop:
 @component("nonfinite", "skip")
 @frozen
 class Skip:
-    """Every rank skips the step: weights and moments stay, data advances. Beyond the budget the run stops with an error."""
+    """Every rank skips the step: weights and moments stay, data advances. Beyond the budget the run ends, failed."""
 
     budget: int = setting(
         t.STEP_COUNT, "skipped steps of the whole run", default="10 steps", within="[0, )", change=Change.COSMETIC

@@ -16,7 +16,8 @@ class Fsdp:
 
     reshard: str | int = setting(
         t.AnyOf((t.OneOf(("default", "always", "never")), t.COUNT)),
-        "after forward: free gathered parameters (default: all units but the last), or keep them sharded over this many ranks",
+        "after forward: free gathered parameters (default: all units but the last), or keep them sharded over this many"
+        " ranks",
         default="default",
         within="[1, )",
         change=Change.COSMETIC,

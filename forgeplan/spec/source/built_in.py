@@ -24,7 +24,7 @@ class PythonSource:
 @component("source", "synthetic")
 @frozen
 class Synthetic:
-    """A counter with noise: the next token is (t + 1) mod `states`, or with probability `noise` uniform over all states.
+    """A counter with noise: the next token is (t + 1) mod `states`, or with probability `noise` any, uniformly.
 
     Its entropy a token is known: −(1−n+n/k)·ln(1−n+n/k) − (k−1)·(n/k)·ln(n/k) for k states and noise n.
     """
