@@ -49,7 +49,7 @@ plan faulty {
     bettas       = [0.9, 0.95]
   }
 
-  schedule = cosine { floor = 2 }
+  schedule = cosine { floor = 150% }
 
   seed = somewhere
 
