@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -91,8 +93,11 @@ def _marks(source: Source, label: Label, is_primary: bool) -> Iterable[tuple[int
         yield number, Mark(start, max(end, start + 1), is_primary, text if number == last else "")
 
 
-def _places(line: str) -> list[int]:
+@lru_cache(maxsize=16)
+def _places(line: str) -> Sequence[int]:
     """For each character, and for the end: the cell at which it begins."""
+    if line.isascii() and line.isprintable():
+        return range(len(line) + 1)
     places = [0]
     for char in line:
         here = places[-1]
@@ -122,7 +127,7 @@ def _windows(marks: list[Mark], width: int) -> list[list[Mark]]:
     return groups
 
 
-def _window(line: str, places: list[int], number: int, marks: list[Mark], width: int) -> list[Row]:
+def _window(line: str, places: Sequence[int], number: int, marks: list[Mark], width: int) -> list[Row]:
     """A part of a long line, with `…` where something is left out: as much before the marks as leaves room for text."""
     room = width - 2
     start = marks[0].start if marks else 0
@@ -131,7 +136,7 @@ def _window(line: str, places: list[int], number: int, marks: list[Mark], width:
     wanted = end + max(cells(last.text) + 1, 8) if last else 0
     low = max(0, min(wanted - room, start - _BEFORE))
     low = 0 if low <= _BEFORE and end <= room else _word_start(line, places, low, start)
-    high = max(place for place in places if place <= low + room)
+    high = places[bisect_right(places, low + room) - 1]
     left = "…" if low else ""
     right = "…" if high < places[-1] else ""
     shift = low - len(left)
@@ -139,18 +144,22 @@ def _window(line: str, places: list[int], number: int, marks: list[Mark], width:
     return [Row(number, _text(text)), *_below([mark.cut(low, max(high, low + 1), shift) for mark in marks], width)]
 
 
-def _word_start(line: str, places: list[int], low: int, high: int) -> int:
+def _word_start(line: str, places: Sequence[int], low: int, high: int) -> int:
     """The first beginning of a word between two cells, else the first beginning of a character."""
-    starts = [place for place in places if low <= place <= high] or [places[-1]]
-    after_space = (place for place in starts if place and line[places.index(place) - 1] == " ")
-    return next(after_space, starts[0])
+    first = min(bisect_left(places, low), len(line))
+    for index in range(max(first, 1), bisect_right(places, high)):
+        if line[index - 1] == " ":
+            return places[index]
+    return places[first]
 
 
-def _slice(line: str, places: list[int], low: int, high: int) -> str:
+def _slice(line: str, places: Sequence[int], low: int, high: int) -> str:
+    """What is printed of the characters that stand between two cells."""
     out = []
-    for char, start, end in zip(line, places, places[1:], strict=False):
-        if low <= start and end <= high:
-            out.append(" " * (end - start) if char == "\t" else shown(char))
+    for index in range(bisect_left(places, low), bisect_right(places, high)):
+        if index < len(line) and places[index + 1] <= high:
+            char = line[index]
+            out.append(" " * (places[index + 1] - places[index]) if char == "\t" else shown(char))
     return "".join(out)
 
 
