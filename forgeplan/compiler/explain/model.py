@@ -74,8 +74,9 @@ def _matrix(plan: ExecutionPlan, module: str) -> str:
 def _totals(plan: ExecutionPlan) -> str:
     e, matmul = plan.estimates, parameters_of(plan.job.model).num_matmul
     active = "all active" if e.num_active_parameters == e.num_parameters else f"{e.num_active_parameters:,} active"
-    full, causal = (fixed(Fraction(n, 10**9), 2) for n in (e.flops_per_token, e.flops_per_token_causal))
+    unit, name = (10**9, "GFLOP") if e.flops_per_token >= 10**8 else (10**6, "MFLOP")
+    full, causal = (fixed(Fraction(n, unit), 2) for n in (e.flops_per_token, e.flops_per_token_causal))
     return (
         f"{e.num_parameters:,} parameters in {len(plan.tensors):,} tensors, {active}, {matmul:,} in matrix products; "
-        f"{full} GFLOP a token ({causal} counting the causal half of attention)"
+        f"{full} {name} a token ({causal} counting the causal half of attention)"
     )
