@@ -12,7 +12,7 @@ from functools import cache
 
 from attrs import frozen
 
-from forgeplan.diagnostics.cells import clean, wrap
+from forgeplan.diagnostics.cells import cells, clean, wrap
 from forgeplan.diagnostics.paint import Paint, painter
 from forgeplan.resources import resource
 
@@ -20,6 +20,7 @@ _FOLDER = "docs/diagnostics"
 _FAMILY = re.compile(r"(?i)fp\d{4}")
 _MARKER = re.compile(r"# (error|warning)(-above)?\[.*")
 _BLOCKS = re.compile(r"(?ms)^```forge ?(\S*)\n(.*?)^```")
+_MARGIN = "  "
 _BULLET = re.compile(r"(\* |- |\d+\. )?")
 
 
@@ -118,12 +119,13 @@ def render(page: Page, width: int = 80, color: bool = False) -> str:
 def _body(text: str, width: int, paint: Paint) -> list[str]:
     """Paragraphs and lists are wrapped, plans and examples indented as they are."""
     lines: list[str] = []
-    is_block = False
+    block = ""
     for line, paragraph in _paragraphs(text):
         if line.startswith("```"):
-            is_block = not is_block
-        elif is_block:
-            lines.append(f"    {_plan_line(line, paint)}".rstrip())
+            block = "" if block else line.removeprefix("```").split(" ")[0] or "text"
+        elif block:
+            part = _plan_line if block == "forge" else _example_line
+            lines += [f"{_MARGIN}{shown}".rstrip() for shown in part(line, width - len(_MARGIN), paint)]
         elif not paragraph:
             lines.append(clean(line))
         else:
@@ -150,11 +152,27 @@ def _paragraphs(text: str) -> list[tuple[str, bool]]:
     return found
 
 
-def _plan_line(line: str, paint: Paint) -> str:
+def _plan_line(line: str, width: int, paint: Paint) -> list[str]:
+    """A line of a plan; what is announced on it stands below where it would go beyond the width."""
     marker = _MARKER.search(line)
     if not marker:
-        return clean(line)
-    return clean(line[: marker.start()]) + paint(clean(marker[0]), marker[1])
+        return [clean(line)]
+    code = clean(line[: marker.start()])
+    said = marker[0].replace("-above[", "[")
+    if code.strip() and cells(line) <= width:
+        return [code + paint(clean(said), marker[1])]
+    indent = " " * (len(code) - len(code.lstrip()))
+    below = [indent + paint(part, marker[1]) for part in wrap(clean(said), width - len(indent), "#     ")]
+    return [*([code] if code.strip() else []), *below]
+
+
+def _example_line(line: str, width: int, paint: Paint) -> list[str]:
+    """A line of what is printed or typed; only the former is wrapped."""
+    text = line.lstrip()
+    if text.startswith("$"):
+        return [clean(line)]
+    indent = line[: len(line) - len(text)]
+    return [indent + part for part in wrap(clean(text), width - len(indent), "    ")]
 
 
 def _prose(line: str, paint: Paint) -> str:

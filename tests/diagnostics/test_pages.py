@@ -73,17 +73,18 @@ def test_prose_is_wrapped_and_plans_are_kept() -> None:
 
         Fails
 
-            seed = -1,   mesh = {}  # error[FP0999]: below 0
+          seed = -1,   mesh = {}
+          # error[FP0999]: below 0
 
         behind it
 
         Passes
 
-            seed = 1
+          seed = 1
 
         Command line
 
-            $ forgeplan lint plan.forge
+          $ forgeplan lint plan.forge
         """
     assert pages.render(pages.parse(TEXT), 40) == dedent(expected).strip("\n")
 
