@@ -6,8 +6,8 @@ what only a running process can refuse, `## When` and `## Then`; perhaps `## Com
 
 from __future__ import annotations
 
-import difflib
 import re
+from difflib import SequenceMatcher
 from functools import cache
 
 from attrs import frozen
@@ -66,7 +66,7 @@ class Page:
 
 def page(code: str) -> Page | None:
     """The page of a code or lint, in either case of letters; None if there is none."""
-    name = code.upper() if _FAMILY.fullmatch(code) else code.lower()
+    name = _written(code)
     if name not in all_codes():
         return None
     return parse(resource(f"{_FOLDER}/{name}.md").read_text(encoding="utf-8"))
@@ -81,10 +81,26 @@ def all_codes() -> tuple[str, ...]:
 
 def similar(code: str) -> tuple[str, ...]:
     """At most three codes or lints that were likely meant by one that does not exist, the nearest first."""
-    name = code.upper() if code[:2].upper() == "FP" else code.lower()
-    likeness = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in all_codes()}
+    if code[:2].upper() == "FP" and code[2:].isdecimal() and len(code) <= 6:
+        return _nearest_numbers(code[2:].zfill(4))
+    likeness = {known: SequenceMatcher(None, _written(code), known).ratio() for known in all_codes()}
     near = [known for known, ratio in likeness.items() if ratio >= 0.7]
     return tuple(sorted(near, key=lambda known: (-likeness[known], known))[:3])
+
+
+def _nearest_numbers(digits: str) -> tuple[str, ...]:
+    """Codes with at most one other digit, those of the same family first, then those with the nearest number."""
+    near = [
+        known
+        for known in all_codes()
+        if _FAMILY.fullmatch(known) and sum(a != b for a, b in zip(known[2:], digits, strict=True)) <= 1
+    ]
+    return tuple(sorted(near, key=lambda known: (known[2:4] != digits[:2], abs(int(known[2:]) - int(digits))))[:3])
+
+
+def _written(code: str) -> str:
+    """A code in its own case of letters."""
+    return code.upper() if code[:2].upper() == "FP" else code.lower()
 
 
 def looks_like_code(text: str) -> bool:

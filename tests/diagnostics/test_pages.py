@@ -119,7 +119,13 @@ def test_what_is_no_code_has_no_page(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("FP401", "FP0401"), ("fp04011", "FP0401"), ("unusal-rate", "unusual-rate")],
+    [
+        ("FP401", "FP0401"),
+        ("FP0411", "FP0401"),
+        ("fp9401", "FP0401"),
+        ("fp04011", "FP0401"),
+        ("unusal-rate", "unusual-rate"),
+    ],
 )
 def test_the_code_that_was_likely_meant_is_offered(typed: str, meant: str) -> None:
     assert meant in pages.similar(typed)
