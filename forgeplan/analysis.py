@@ -47,7 +47,7 @@ class Analysis:
         return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
 
     def concerning(self, job: Job) -> tuple[Diagnostic, ...]:
-        """Those of the file as a whole and of one view: what another profile or sweep cell breaks is not its concern."""
+        """Those of the whole file and of one view; what another profile or sweep cell breaks is not its concern."""
         in_views = {without_view(d) for view in self.loaded.resolved() for d in view.faults}
         of_file = (d for d in self.loaded.diagnostics if without_view(d) not in in_views)
         return once([*of_file, *self._of_views[id(job)]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -67,8 +68,6 @@ def _wants_traceback() -> bool:
 
 def _say(message: str, code: int) -> int:
     # Standard error may be closed, or unable to hold a character: the exit code still says what happened.
-    try:
+    with contextlib.suppress(OSError, ValueError):
         print(message.encode("utf-8", "backslashreplace").decode("utf-8"), file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        pass
     return code

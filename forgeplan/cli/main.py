@@ -65,7 +65,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    epilog="To begin: `forgeplan new`, then `forgeplan run quickstart.forge`. `forgeplan explain FP0412` explains a code.",
+    epilog="To begin: `forgeplan new`, then `forgeplan run quickstart.forge`.",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."

@@ -96,7 +96,7 @@ class Chosen:
 def chosen(choice: Choice) -> Chosen:
     """Analyse a file and find the one plan that is meant.
 
-    Ends the command with exit code 1 where faults leave no plan; raises UsageError if the file has several plans, or none.
+    Ends the command with exit code 1 where faults leave no plan. Raises UsageError if the file has several, or none.
     """
     analysis = choice.analysed()
     names = [name for name in analysis.plans if choice.plan in (None, name)]

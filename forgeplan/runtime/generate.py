@@ -53,11 +53,11 @@ class Writer:
     device: torch.device
 
     @classmethod
-    def load(cls, path: Path, project: Path, device: torch.device | None = None) -> Writer:
+    def load(cls, path: Path, project: Path | None = None, device: torch.device | None = None) -> Writer:
         """From a checkpoint (`step-300`), or the newest good one of a run directory or its `checkpoints/`.
 
-        `project` is the folder that the plan's relative paths start from. Raises Refusal FP1012–FP1015 for what cannot
-        be loaded.
+        `project` is the folder that the plan's relative paths start from; without it, the one above the run directory.
+        Raises Refusal FP1012–FP1015 for what cannot be loaded.
         """
         checkpoint = find_checkpoint(path)
         device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -66,6 +66,7 @@ class Writer:
         weights = {f"model.{name}": p.detach() for name, p in bundle.model.named_parameters()}
         load_tensors(checkpoint.path, weights, alone=True, part="model.")
         spec = plan.job.tokenizer
+        project = project or _project_of(checkpoint.path, plan)
         tokenizer = load_tokenizer(spec, project) if spec is not None else None
         return cls(plan, checkpoint.step, bundle.model.eval(), tokenizer, device)
 
@@ -201,6 +202,13 @@ def sample_of(checkpoint: Path, project: Path, new_tokens: int = 256) -> str | N
     prompt = "" if writer.tokenizer is not None and writer.tokenizer.end_of_document is not None else "\n"
     request = Request(min(new_tokens, plan.job.model.context - 1), Sampling(temperature=0.8, top_p=0.95))
     return writer.write([prompt], request)[0]
+
+
+def _project_of(checkpoint: Path, plan: ExecutionPlan) -> Path:
+    """The folder in which a checkpoint lies at the plan's run directory; the working directory if it was moved."""
+    above = checkpoint.resolve().parents
+    found = (folder for folder in above if folder / plan.run_dir in above)
+    return Path.cwd() if Path(plan.run_dir).is_absolute() else next(found, Path.cwd())
 
 
 def _for_one_process(plan: ExecutionPlan, device: torch.device) -> ExecutionPlan:

@@ -36,6 +36,8 @@ class ExitCode:
     FAILED = 1
     USAGE = 2
     INTERNAL = 3
+    DIFFERENCES = 10
+    """There are differences, where the question was whether there are any."""
     STOPPED = 75
     """Stopped on a signal after saving: run it again."""
     ABORTED = 130
