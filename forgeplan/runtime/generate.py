@@ -29,8 +29,6 @@ from forgeplan.runtime.sampling import Sampling, next_token
 
 # B batch, S prompt length with padding, V vocabulary
 
-_LARGEST_SAMPLED_PARAMETERS = 1_000_000_000
-
 
 @frozen
 class Request:
@@ -191,17 +189,6 @@ def find_checkpoint(path: Path) -> layout.Checkpoint:
         f"{path} is no checkpoint and has none" if path.exists() else f"{path} does not exist",
         "name a run directory (`runs/…`), or a checkpoint in it (`runs/…/checkpoints/step-…`)",
     )
-
-
-def sample_of(checkpoint: Path, project: Path, new_tokens: int = 256) -> str | None:
-    """What a saved model writes from nothing; None where it has no text, or is too large for one process at leisure."""
-    plan = read(load_plan(checkpoint))
-    if plan.job.tokenizer is None or plan.estimates.num_parameters > _LARGEST_SAMPLED_PARAMETERS:
-        return None
-    writer = Writer.load(checkpoint, project, torch.device("cpu"))
-    prompt = "" if writer.tokenizer is not None and writer.tokenizer.end_of_document is not None else "\n"
-    request = Request(min(new_tokens, plan.job.model.context - 1), Sampling(temperature=0.8, top_p=0.95))
-    return writer.write([prompt], request)[0]
 
 
 def _project_of(checkpoint: Path, plan: ExecutionPlan) -> Path:

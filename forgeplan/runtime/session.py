@@ -67,13 +67,13 @@ class Session:
 
     def show_sample(self, exit_code: int) -> None:
         """At the end of a text plan: what the saved model writes. On rank 0, from the checkpoint, after the run."""
-        from forgeplan.runtime.generate import sample_of
+        from forgeplan.runtime.sample import sample_of
 
         if exit_code != ExitCode.FINE or not self.ranks.is_first or self._checkpoint is None:
             return
-        text = sample_of(self._checkpoint, Path(self.options.project))
-        if text is not None:
-            self._say("", "sample (temperature 0.8, top-p 0.95, seed 0):", text)
+        sample = sample_of(self._checkpoint, Path(self.options.project))
+        if sample is not None:
+            self._say("", *sample.lines())
 
     def _train(self, bundle: Bundle, optimizer: Optimizer, data: TrainData) -> int:
         evals = self._open_evals(bundle)
