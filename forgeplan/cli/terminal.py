@@ -43,7 +43,8 @@ def _keep_color(ctx: click.Context, parameter: click.Parameter, choice: str) -> 
 
 def has_color(stream: TextIO) -> bool:
     """Whether colours may be written to a stream, by `--color`, NO_COLOR and what the stream is."""
-    choice = click.get_current_context().meta.get(_COLOR, "auto")
+    context = click.get_current_context(silent=True)
+    choice = context.meta.get(_COLOR, "auto") if context else "auto"
     if choice != "auto":
         return bool(choice == "always")
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
@@ -43,7 +42,7 @@ def _write(found: Chosen, output: str | None, as_json: bool) -> int:
     target = output or f"{compiled.name.replace('/', '-')}.plan.json"
     write_bytes(target, data)
     if as_json:
-        facts = {"plan": str(Path(target)), "name": compiled.name, "meaning": compiled.meaning, "file": compiled.file}
+        facts = {"written": target, "name": compiled.name, "meaning": compiled.meaning, "file": compiled.file}
         write(json.dumps(facts, indent=2, ensure_ascii=False))
     else:
         write(f"{target}: plan {compiled.name}, hash {compiled.meaning[:12]}, {_size(compiled.mesh.world)}")
