@@ -31,6 +31,7 @@ class Run:
         self.states = [self.table.starts[start]]
         self.values: list[Any] = []
         self.fault_at = self.guessed_at = -1
+        self._stalled = (-1, 0)
         self._end = self.table.ends[start]
         self._rules: list[tuple[str, int, Callable[[list[Any]], Any] | None]] = [
             (rule.head, rule.size, getattr(builder, rule.action) if rule.action else None) for rule in self.table.rules
@@ -58,7 +59,9 @@ class Run:
                 following = recover(self, at)
                 if following is None:
                     return None
-                at = following
+                at = self._forward(following)
+                if at == len(kinds):
+                    return None
                 kind = kinds[at]
             elif action >= 0:
                 states.append(action)
@@ -127,6 +130,17 @@ class Run:
                     del states[len(states) - rule.size :]
                     states.append(table[states[-1]][rule.head])
         return True
+
+    def _forward(self, following: int) -> int:
+        """The token to go on with: the next one where recovery comes back to a token with no less on the stack.
+
+        Past the last token where there is none, so that reading ends for every text.
+        """
+        before, depth = self._stalled
+        if following == before and len(self.states) >= depth:
+            following += 1
+        self._stalled = (following, len(self.states))
+        return following
 
     def expected(self) -> set[str]:
         """The kinds of tokens that could come next."""

@@ -127,3 +127,8 @@ def test_what_could_not_be_read_is_not_also_missing() -> None:
 def test_nothing_is_said_about_values_that_a_fault_reaches() -> None:
     loaded = extended("let k = unknown_thing\nseed = k\nmodel.layers = seed + k\nassert model.layers == 3")
     assert [(d.code, at(loaded, d)) for d in loaded.diagnostics] == [("FP0201", "unknown_thing")]
+
+
+def test_reading_ends_where_brackets_of_two_kinds_are_crossed() -> None:
+    loaded = extended("metrics = { every = 10 steps, sinks = [tensorboard} ]\neval held { source = web, every = 1 step }")
+    assert loaded.diagnostics
