@@ -11,26 +11,44 @@ from forgeplan.cli.terminal import Command, write
 
 @click.command("generate", cls=Command, short_help="Let a trained model write.")
 @click.argument("checkpoint", metavar="RUN_OR_CHECKPOINT")
-@click.option("--prompt", default="", help="What the model goes on from.  [default: the beginning of a document]")
-@click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Stop after so many.")
-@click.option("--temperature", type=click.FloatRange(0), default=0.8, show_default=True, help="0: the likeliest token.")
-@click.option("--top-k", type=click.IntRange(0), default=0, help="Only the K likeliest tokens.  [default: all]")
+@click.option(
+    "--prompt", metavar="TEXT", default="", help="What the model goes on from.  [default: the beginning of a document]"
+)
+@click.option(
+    "--max-new-tokens", metavar="N", type=click.IntRange(1), default=128, show_default=True, help="Stop after so many."
+)
+@click.option(
+    "--temperature",
+    metavar="T",
+    type=click.FloatRange(0),
+    default=0.8,
+    show_default=True,
+    help="0: the likeliest token.",
+)
+@click.option(
+    "--top-k", metavar="K", type=click.IntRange(0), default=0, help="Only the K likeliest tokens.  [default: all]"
+)
 @click.option(
     "--top-p",
+    metavar="SHARE",
     type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
     help="Only the likeliest tokens that have this share together.  [default: all]",
 )
 @click.option(
     "--repetition-penalty",
+    metavar="FACTOR",
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     help="Above 1: what stands there already is less likely.",
 )
 @click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed writes the same.")
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="The same seed writes the same."
+)
 @click.option(
     "--project",
+    metavar="FOLDER",
     type=click.Path(path_type=Path),
     help="Where relative paths of the plan start.  [default: above the run directory]",
 )
