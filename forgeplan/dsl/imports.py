@@ -37,6 +37,8 @@ class PlanDecl:
 
     plan: syntax.Plan
     module: Module
+    is_damaged: bool = False
+    """Whether its header could not be read as it stands: what it extends is not known."""
 
     @cached_property
     def has_lets(self) -> bool:
@@ -97,7 +99,8 @@ class Importer:
         self._loaded[key] = None
         self._chain.append((name, span or Span(name, 0, 0)))
         self._bytes += len(text)
-        self._declare(module)
+        faults = [d.span.start for d in parsed.diagnostics if d.span is not None and d.span.file == name]
+        self._declare(module, faults)
         self._chain.pop()
         self._loaded[key] = module
         return module
@@ -108,7 +111,8 @@ class Importer:
 
     # declarations -----------------------------------------------------------------------------------------------------
 
-    def _declare(self, module: Module) -> None:
+    def _declare(self, module: Module, faults: list[int]) -> None:
+        """Bind what a file declares; `faults` are the places where it could not be read."""
         for item in module.file.items:
             match item:
                 case syntax.Import():
@@ -116,7 +120,8 @@ class Importer:
                 case syntax.FromImport():
                     self._import_names(module, item)
                 case syntax.Plan():
-                    self._declare_plan(module, item.name, PlanDecl(item, module))
+                    damaged = any(item.span.start <= at <= item.body.span.start for at in faults)
+                    self._declare_plan(module, item.name, PlanDecl(item, module, damaged))
                 case _:
                     declare_values((item,), module.scope, self.report)
 

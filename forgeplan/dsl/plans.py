@@ -82,7 +82,7 @@ class Plans:
                 break
             order.append(at)
             base = self.find(at.plan.base, at.module) if at.plan.base is not None else None
-            if at.plan.base is not None and base is None:
+            if at.is_damaged or (at.plan.base is not None and base is None):
                 self._damaged.add(at)
             at = base
         for one in reversed(order):

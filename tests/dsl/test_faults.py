@@ -130,5 +130,7 @@ def test_nothing_is_said_about_values_that_a_fault_reaches() -> None:
 
 
 def test_reading_ends_where_brackets_of_two_kinds_are_crossed() -> None:
-    loaded = extended("metrics = { every = 10 steps, sinks = [tensorboard} ]\neval held { source = web, every = 1 step }")
+    loaded = extended(
+        "metrics = { every = 10 steps, sinks = [tensorboard} ]\neval held { source = web, every = 1 step }"
+    )
     assert loaded.diagnostics
