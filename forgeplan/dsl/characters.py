@@ -59,7 +59,7 @@ def shown(character: str) -> str:
 def starts_no_token(span: Span, run: str, meant: str | None, help: str, edits: tuple[Edit, ...] = ()) -> Diagnostic:
     """FP0101 for the characters `run` at `span`, of which the first is named."""
     subject = shown(run if len(run) == 1 else run[:8])
-    title = f"write {meant!r}" if meant is not None and meant.isspace() else f"write `{meant}`"
+    title = f"write `{meant}`" if meant and meant.strip() else help
     fixes = Fix(title, edits, Safety.SAFE) if edits else ()
     return FP0101.at(span, f"{subject} ({name_of(run[0])}) starts no token", help=help, fixes=fixes)
 

@@ -24,8 +24,8 @@ MAX_OPEN_BRACKETS = 64
 _TOKEN = re.compile(
     r"""[ \t\r]*+(?:
       (?P<NAME>[A-Za-z_]\w*+)
-    | (?P<NUMBER>(?:0|[1-9]\d*+(?:_\d++)*+)(?:\.\d++(?:_\d++)*+)?(?:[eE][+-]?\d++)?(?:%|[A-Za-z]++(?:/s(?!\w))?)?
-        (?!\w|\.(?!\.)))
+    | (?P<NUMBER>(?:0|[1-9]\d*+(?:_\d++)*+)(?:\.\d++(?:_\d++)*+)?(?:[eE][+-]?\d++)?
+        (?:%|(?:(?![eE](?![A-Za-z]))[A-Za-z]++(?:/s(?!\w))?)?(?!\w|\.(?!\.))))
     | (?P<NL>\n)
     | (?P<BADNUM>\.?\d(?:\w|\.(?!\.)|(?<=[\d_][eE])[+-](?=\d))*+%?)
     | (?P<OP>\*\*|//|\.\.|[+=!<>]=|[-+*/%=<>.,:()\[\]{}?])
@@ -164,6 +164,7 @@ class _Lexer:
         spelling = self.text[start:end]
         span = Span(self.file, start, end)
         right = canonical(spelling) if len(spelling) < 200 else None
+        right = None if right == spelling else right
         help = f"write `{right}`" if right else "a number has one point and one exponent, such as `1.5e-3` or `11_008`"
         fixes = (Fix(help, (Edit(span, right),), Safety.SAFE),) if right else ()
         shown = spelling if len(spelling) < 40 else spelling[:40] + "…"

@@ -40,7 +40,9 @@ def _two_statements(site: Site) -> Verdict | None:
     if not site.in_body:
         return None
     if site.kind(site.at) in ("EQ", "PLUSEQ"):
-        return _second_assignment(site)
+        return _second_assignment(site, site.at - 1)
+    if site.kind(site.at - 1) in ("LET", "PARAM") and path_at(site.tokens, site.at):
+        return _second_assignment(site, site.at)
     if site.at > site.first and site.run.accepts("NL") and _begins_statement(site, site.at):
         verdict = _separate(site, site.at)
         return verdict if site.run.feed("NL", site.at) else None
@@ -57,10 +59,12 @@ def _begins_statement(site: Site, at: int) -> bool:
     return kind == "NAME" and following == "NAME" and site.kind(at + 2) in ("LBRACE", "AFTER")
 
 
-def _second_assignment(site: Site) -> Verdict | None:
-    """The fault shows at the `=` only, as `17 lr` reads like a quantity: go back to where it begins."""
+def _second_assignment(site: Site, second: int) -> Verdict | None:
+    """The fault shows late, as `17 lr` and `17 let` read like quantities: go back to where the statement begins.
+
+    `second` is the last name before its `=`.
+    """
     run, tokens = site.run, site.tokens
-    second = site.at - 1
     if site.kind(second) != "NAME":
         return None
     while second - 2 > site.first and site.kind(second - 1) == "DOT":
@@ -142,6 +146,14 @@ def _missing_value(site: Site) -> Verdict | None:
     return None
 
 
+def _list_in_braces(site: Site) -> Verdict | None:
+    """`{1, 2}`."""
+    if site.at != site.first or site.kind(site.at) not in ("NUMBER", "STRING") or site.kind(site.at - 1) != "LBRACE":
+        return None
+    message = f"expected a field, found {found(site.tokens, site.at)}"
+    return Verdict(FP0103.at(site.place(), message, help="a list stands in `[…]`"), is_guess=True)
+
+
 def _header_without_body(site: Site) -> Verdict | None:
     """`lr peak_lr` at the end of a line: `=` is missing."""
     if (
@@ -154,7 +166,7 @@ def _header_without_body(site: Site) -> Verdict | None:
         return None
     word, name = site.word(site.first), site.word(site.first + 1)
     if word in node_kinds():
-        return Verdict(FP0103.at(site.place(), f"a `{word}` has a body: `{word} {name} {{ … }}`"))
+        return Verdict(FP0103.at(site.place(), f"`{word}` needs a body: `{word} {name} {{ … }}`"))
     run = site.run
     fault = _missing(site, site.first + 1, "=")
     run.cut(len(run.values) - len(site.partial))
@@ -190,6 +202,7 @@ _CASES: tuple[Callable[[Site], Verdict | None], ...] = (
     _block_without_equals,
     _double_equals,
     _missing_value,
+    _list_in_braces,
     _header_without_body,
     _two_statements,
     _missing_sign,

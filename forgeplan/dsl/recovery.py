@@ -32,12 +32,20 @@ def recover(run: Run, at: int) -> int | None:
         _report(run, Site(run, at, at, len(run.tokens) - 1, "expression", ()))
         return None
     first = _first_token(run, frame, at)
-    site = Site(run, at, first, _end(run, frame, first, at), frame.kind, tuple(_beginning(run, frame)))
+    site = Site(run, at, first, _end(run, frame, first, at), frame.kind, tuple(run.values[frame.size :]))
     again = run.fault_at == at
     run.fault_at = at
     mended = None if again else _report(run, site)
     if mended is not None:
         return mended
+    following = _skip(run, frame, site)
+    stuck = again and following <= at and not run.accepts(run.tokens.kinds[following])
+    if not stuck:
+        return following
+    return at + 1 if at + 1 < len(run.tokens) else None
+
+
+def _skip(run: Run, frame: _Frame, site: Site) -> int:
     if frame.kind == "list":
         return _skip_list_item(run, frame, site)
     header = _skip_header(run, frame, site)
@@ -94,10 +102,6 @@ def _token_of(run: Run, value: Any) -> int:
     if isinstance(value, int):
         return value
     return bisect_left(run.tokens.starts, value.span.start)
-
-
-def _beginning(run: Run, frame: _Frame) -> list[Any]:
-    return run.values[frame.size :]
 
 
 def _end(run: Run, frame: _Frame, first: int, at: int) -> int:

@@ -28,7 +28,7 @@ def repair(raw: Tokens) -> tuple[Tokens, list[Diagnostic]]:
     """The tokens with brackets put in, taken out or exchanged so that all pair up, and one fault for each change."""
     work = _Repair(raw)
     work.run()
-    return work.result(), work.faults
+    return _paired(work.result()), work.faults
 
 
 @define
@@ -67,7 +67,7 @@ class _Repair:
             if kind in CLOSER:
                 self.stack.append(_Open(i, kind, self.lines[line][1], line, self._ends_line(i)))
             elif kind in OPENER:
-                self._close(i, kind, line, first and indented, indented)
+                self._close(i, kind, line, first, indented)
         while self.stack:
             self._insert_closer(self.stack.pop(), len(self.raw))
 
@@ -100,7 +100,9 @@ class _Repair:
     def _close(self, at: int, kind: str, line: int, first: bool, indented: bool) -> None:
         top = self.stack[-1] if self.stack else None
         extra = not first and self.surplus[line].get(kind, 0) > 0
-        misplaced = first and (top is None or self.lines[line][1] != top.indent) and not self._ends_line(at)
+        misplaced = (
+            first and indented and (top is None or self.lines[line][1] != top.indent) and not self._ends_line(at)
+        )
         if (extra or misplaced) and self._cannot_close_here(at, first):
             self._remove(at, kind, line)
             return
@@ -108,8 +110,10 @@ class _Repair:
             self._without_opener(at, kind, line, first)
         elif OPENER[kind] == top.kind:
             self.stack.pop()
+        elif extra and top.line == line and self.surplus[line].get(CLOSER[top.kind], 0) < 0:
+            self._exchange(self.stack.pop(), at, kind)
         elif not self._closes_outer(at, kind, line, first):
-            if extra and self.surplus[line].get(CLOSER[top.kind], 0) >= 0:
+            if extra:
                 self._without_opener(at, kind, line, first)
             else:
                 self._exchange(self.stack.pop(), at, kind)
@@ -181,6 +185,8 @@ class _Repair:
         wanted = "LBRACE" if self._is_record(opened.index) else "LSQB" if opened.kind == "LBRACE" else opened.kind
         if wanted not in (opened.kind, OPENER[kind]):
             wanted = opened.kind
+        self._count_off(self.line_of[at], kind)
+        self._count_off(self.line_of[at], CLOSER[opened.kind], -1)
         if wanted == opened.kind:
             wrong, right = at, CLOSER[wanted]
         else:
@@ -211,8 +217,8 @@ class _Repair:
         fix = Fix("delete it", (Edit(span, ""),), Safety.SAFE)
         self._report(Label(span), f"`{SPELLING[kind]}` closes nothing", None, fix)
 
-    def _count_off(self, line: int, kind: str) -> None:
-        self.surplus[line][kind] = self.surplus[line].get(kind, 0) - 1
+    def _count_off(self, line: int, kind: str, number: int = 1) -> None:
+        self.surplus[line][kind] = self.surplus[line].get(kind, 0) - number
 
     def _insert_opener(self, at: int, kind: str, line: int, first: bool) -> bool:
         place = self._opener_of_body(line) if first else self._opener_on_line(at, kind, line)
@@ -284,3 +290,27 @@ class _Repair:
                 changed = i in self.replaced or i in raw.bad
                 out.append(self.replaced.get(i, raw.kinds[i]), raw.starts[i], raw.ends[i], bad=changed)
         return out
+
+
+def _paired(tokens: Tokens) -> Tokens:
+    """The tokens with what still does not pair up, after several faults close together, closed or left out."""
+    out = Tokens(tokens.file, tokens.text)
+    expected: list[str] = []
+    for i, kind in enumerate(tokens.kinds):
+        start, end, bad = tokens.starts[i], tokens.ends[i], i in tokens.bad
+        if kind in CLOSER:
+            expected.append(CLOSER[kind])
+        elif kind in OPENER:
+            if kind not in expected:
+                out.bad.add(len(out))
+                continue
+            while expected[-1] != kind:
+                out.append(expected.pop(), start, start, bad=True)
+            expected.pop()
+        out.append(kind, start, end, bad=bad)
+    end = tokens.ends[-1] if len(tokens) else 0
+    while expected:
+        out.append(expected.pop(), end, end, bad=True)
+    if len(tokens) in tokens.bad:
+        out.bad.add(len(out))
+    return out

@@ -1,0 +1,165 @@
+"""Is there one canonical form, which keeps meaning and comments and is its own form?"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from forgeplan.dsl.formatter import CannotFormat, format_text
+from forgeplan.dsl.formatter_lines import WIDTH, width
+from forgeplan.dsl.lexer import lex
+from tests.dsl.plan_texts import plan_texts
+from tests.dsl.reading import clean, read
+
+UNTIDY = """# file head
+forge 1
+let x=1
+let long_name=2   # trailing
+plan empty { # after brace
+  # alone
+    # in an
+
+  # empty body
+}
+plan q{seed=1,path="a } b # c"
+
+# between
+
+lr=2
+# adjacent
+epsilon=3
+betas=[0.9, # first
+ 0.95 # second
+ # dangling
+]
+assert a <= b # before else
+  # own line
+  else "no"
+wide="名前", total=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbb * ccccccccccccccccccccc + ddddddddddd
+nested = aaa { bbb = bbbbbbbbbbbbbbbb { ccc = cccccccccccccccc { ddddddddddd = [1,2,3], eee = 5 }, f = 5 }, g = "xx" }
+eval e {every=1 steps,
+ batches=2}
+batch.micro = 1 sequences
+empty = { }
+  # last entry
+}
+# end"""
+
+TIDY = """# file head
+forge 1
+
+let x         = 1
+let long_name = 2  # trailing
+
+plan empty {  # after brace
+  # alone
+  # in an
+
+  # empty body
+}
+
+plan q {
+  seed = 1
+  path = "a } b # c"
+
+  # between
+
+  lr      = 2
+  # adjacent
+  epsilon = 3
+  betas   = [
+    0.9,  # first
+    0.95,  # second
+    # dangling
+  ]
+  assert a <= b  # before else
+      # own line
+      else "no"
+  wide  = "名前"
+  total = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa +
+      bbbbbbbbbbbbbbbbbbbbbbbbbb * ccccccccccccccccccccc +
+      ddddddddddd
+  nested = aaa {
+    bbb = bbbbbbbbbbbbbbbb { ccc = cccccccccccccccc { ddddddddddd = [1, 2, 3], eee = 5 }, f = 5 }
+    g   = "xx"
+  }
+  eval e { every = 1 step, batches = 2 }
+  batch.micro = 1 sequence
+  empty       = {}
+  # last entry
+}
+# end
+"""
+
+
+def test_the_canonical_form_of_an_untidy_text() -> None:  # C007, C008
+    assert format_text(UNTIDY) == TIDY
+
+
+def test_comments_of_every_kind_are_kept_in_order() -> None:  # C007
+    assert [c.text for c in read(TIDY).comments] == [c.text for c in read(UNTIDY).comments]
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("x=[1,2]", "x = [1, 2]"),
+        ("x=[1,2,]", "x = [\n    1,\n    2,\n  ]"),
+        ("x={a=1}", "x = { a = 1 }"),
+        ("x={\na=1}", "x = {\n    a = 1\n  }"),
+        ("x=-a**2", "x = -a ** 2"),
+        ("x=not a", "x = not a"),
+        ("x=f( a,b )[ 0 ].c", "x = f(a, b)[0].c"),
+        ("x=(a+b)*c", "x = (a + b) * c"),
+        ("x=[for y in ys if y>1:y]", "x = [for y in ys if y > 1: y]"),
+        ("x=0..2", "x = 0 .. 2"),
+        ("x=85%", "x = 85%"),
+        ("x+=[1]", "x += [1]"),
+        ("let n:Int?=3", "let n: Int? = 3"),
+        ("phase b after a,c{until=90%}", "phase b after a, c { until = 90% }"),
+        ("x = 1 sequences", "x = 1 sequence"),
+        ("x = 1 steps", "x = 1 step"),
+        ("x = 2 steps", "x = 2 steps"),
+        ("x = base{a=1}", "x = base { a = 1 }"),
+    ],
+)
+def test_the_canonical_form_of_a_statement(text: str, canonical: str) -> None:
+    assert format_text(f"forge 1\nplan p {{\n{text}\n}}\n") == f"forge 1\n\nplan p {{\n  {canonical}\n}}\n"
+
+
+def test_neighbouring_signs_are_aligned_and_an_empty_line_parts_them() -> None:
+    text = "forge 1\nplan p {\na = 1\nlong = 2\n\nlonger = 3\nb = [\n1,\n]\nc = 4\nlongest = 5\n}\n"
+    assert format_text(text) == (
+        "forge 1\n\nplan p {\n  a    = 1\n  long = 2\n\n  longer = 3\n  b      = [\n    1,\n  ]\n"
+        "  c       = 4\n  longest = 5\n}\n"
+    )
+
+
+def test_a_text_with_faults_is_left_alone() -> None:
+    with pytest.raises(CannotFormat) as caught:
+        format_text("forge 1\nplan p {\n  x = = 3\n}\n")
+    assert [fault.code for fault in caught.value.diagnostics] == ["FP0103"]
+
+
+def test_an_empty_line_parts_a_comment_from_the_statement_below() -> None:
+    text = "forge 1\n\n# about the file\n\n## about p\nplan p {}\n"
+    assert format_text(text) == text
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan_texts())
+def test_formatting_keeps_meaning_and_comments_and_is_stable(text: str) -> None:
+    singular = text.replace("1 sequences", "1 sequence").replace("1 steps", "1 step")
+    once = format_text(text)
+    assert clean(once) == clean(singular)
+    assert [(c.text, c.alone) for c in read(once).comments] == [(c.text.rstrip(), c.alone) for c in read(text).comments]
+    assert format_text(once) == once
+    for line in once.split("\n"):
+        assert width(line) <= WIDTH or "#" in line or _is_one_string(line), line
+
+
+def _is_one_string(line: str) -> bool:
+    """Whether what is too long is a string that cannot be broken."""
+    tokens = lex("line", line).tokens
+    longest = max((end - start for start, end in zip(tokens.starts, tokens.ends, strict=True)), default=0)
+    return longest > WIDTH // 2
