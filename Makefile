@@ -2,7 +2,7 @@
 
 VENV := .venv
 BIN  := $(VENV)/bin
-PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install --constraint constraints.txt
 TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
 
 # The first Python of at least 3.11 that can make a virtual environment.
