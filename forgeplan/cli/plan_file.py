@@ -34,7 +34,7 @@ _OPTIONS = (
         "overrides",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Give a param or a field another value (`--set peak_lr=1e-3 --set budget.steps=100`); may be repeated.",
+        help="Give a param or a field another value, as in `--set seed=3 --set 'budget.steps=9 steps'`.",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Does everything that the README and the guides show happen as they show it?
+"""Does everything that the README, the guides and the pages of commands show happen as they show it?
 
 A page is a story in one folder, which begins with the shipped plans and an empty `forge.toml`:
 
@@ -24,7 +24,7 @@ from attrs import frozen
 from tests.docs.harness import FILE, announced, reported, unmatched, whole
 from tests.house.tree import ROOT
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/commands").glob("*.md")))
 SHIMS = {"forgeplan": "forgeplan", "torchrun": "torch.distributed.run"}
 _BLOCK = re.compile(r"^```(forge|console)(?: +(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
