@@ -37,10 +37,11 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev ## a training step beside a bare PyTorch loop
-	$(BIN)/python benchmarks/step.py
+	$(BIN)/python -m benchmarks.step
 
 bench-language: $(VENV)/.dev ## lines a second, milliseconds of a compilation
-	$(BIN)/python benchmarks/language.py
+	$(BIN)/python -m benchmarks.language
+	$(BIN)/python -m benchmarks.compilation
 
 clean: ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
