@@ -41,9 +41,15 @@ def leaf(slot: Slot) -> Any:
         result = _constants[id(slot.setting)]
     else:
         result = _evaluated(slot)
-    if result == "auto" and slot.ev.plan is not None and slot.parent_plan() and slot.ev.plan.is_derived(slot.path):
+    if _left_to_the_compiler(slot, result):
         return _computed(slot)
     return result
+
+
+def _left_to_the_compiler(slot: Slot, value: Any) -> bool:
+    """Whether the value asks for the derived one: `auto`, or `none` for what follows from other fields anyway."""
+    asks = value == "auto" or (value is None and slot.setting is not None and slot.setting.default is DERIVED)
+    return asks and slot.ev.plan is not None and bool(slot.parent_plan()) and slot.ev.plan.is_derived(slot.path)
 
 
 def _no_parts(slot: Slot, c: Contribution) -> Any:

@@ -135,7 +135,10 @@ def _measure(value: Any, chosen: t.Measure, type_: t.FieldType, place: Place) ->
             NO_MEMBER.at(place.span, message, help="`auto`?", fixes=safe_fix("write `auto`", place.span, "auto"))
         )
     _in_range(value, place)
-    return amount if chosen.whole else Fraction(amount)
+    if chosen.whole:
+        return amount
+    _in_range_as_float(value, place)
+    return Fraction(amount)
 
 
 def _measures(value: Any, chosen: t.Measures, type_: t.FieldType, place: Place) -> Quantity:
@@ -177,11 +180,12 @@ def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> 
 
 def _not_whole(value: Quantity, place: Place) -> Diagnostic:
     below = Fraction(value.amount).__floor__()
-    near = f"{show(Quantity(below, value.dimension))} or {show(Quantity(below + 1, value.dimension))}"
+    neighbours = [n for n in (below, below + 1) if place.within is None or place.within.contains(n)]
+    near = " or ".join(f"`{show(Quantity(n, value.dimension))}`" for n in neighbours)
     if isinstance(place.expr, syntax.Number):
         message = f"`{place.path}` takes a whole number, not {place.text(place.span) or show(value)}"
-        return WRONG_TYPE.at(place.span, message, help=near)
-    return NOT_WHOLE.at(place.span, f"`{place.path}` is {show(value)}, and it must be whole", help=near)
+        return WRONG_TYPE.at(place.span, message, help=near or ())
+    return NOT_WHOLE.at(place.span, f"`{place.path}` is {show(value)}, and it must be whole", help=near or ())
 
 
 def _in_range(value: Quantity, place: Place) -> None:
@@ -195,6 +199,20 @@ def _in_range(value: Quantity, place: Place) -> None:
     is_open = within.low_open if bound == within.low else within.high_open
     help = f"nearest: `{show(Quantity(bound, value.dimension))}`" if bound is not None and not is_open else ()
     raise place.fault(OUT_OF_RANGE.at(place.span, message, help=help))
+
+
+def _in_range_as_float(value: Quantity, place: Place) -> None:
+    """The executor computes with the nearest float, while counts stay whole however large they are."""
+    try:
+        nearest = float(value.amount)
+    except OverflowError:
+        message = f"`{place.path}` is {show(value)}, and no floating-point number is as large"
+        raise place.fault(OUT_OF_RANGE.at(place.span, message)) from None
+    within = place.within
+    if within is not None and not within.contains(Fraction(nearest)):
+        message = f"`{place.path}` is {show(value)}, and the nearest floating-point number is {nearest:g}"
+        help = f"its range is {show_interval(within, value.dimension)}"
+        raise place.fault(OUT_OF_RANGE.at(place.span, message, help=help))
 
 
 def show_interval(within: t.Interval, dimension: Dimension = NUMBER) -> str:

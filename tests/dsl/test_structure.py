@@ -156,3 +156,34 @@ def test_a_default_that_comes_out_as_a_fraction_is_left_to_the_invariant_about_i
     assert "model.head_dim" not in job.leaves
     (view,) = loaded.resolved()
     assert [d.code for d in view.unclaimed] == ["FP0312"]
+
+
+@pytest.mark.parametrize("body", ["budget.steps = none", "budget = { steps = none, tokens = 160B tokens }"])
+def test_steps_that_are_none_follow_from_the_tokens(body: str) -> None:
+    """160B tokens in steps of 2Mi: 76,293.9…, and the last one is whole. A run without an end is never meant."""
+    assert job_of(body).leaves["budget.steps"].value == 76_294
+    assert job_of("", "budget.steps=none").leaves["budget.steps"].value == 76_294
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("guard.clip", "1e400"),
+        ("optimizer.lr", "1e309"),
+        ("optimizer.eps", "1e-400"),
+        ("optimizer.betas", "[0, 0.99999999999999999999]"),
+        ("model.dropout", "0.99999999999999999999"),
+        ("schedule.floor", "1e-999% + 100%"),
+        ("eval.e.split", "99.9999999999999999999999%"),
+    ],
+)
+def test_a_number_that_leaves_its_range_as_a_float_is_refused(field: str, value: str) -> None:
+    """Numbers of a plan are exact; the executor computes with the nearest float, which has the same range."""
+    loaded = extended(f"eval e {{ source = web, every = 1 steps }}\n{field} = {value}")
+    assert only(loaded).code == "FP0310", described(loaded.diagnostics)
+
+
+def test_the_neighbours_of_a_number_that_is_not_whole_are_in_range() -> None:
+    assert only(extended("checkpoint.every = 0.5 steps")).help == ("`1 step`",)
+    assert only(extended("model.layers = 0.5")).help == ("`1`",)
+    assert only(extended("model.layers = 2.5")).help == ("`2` or `3`",)
