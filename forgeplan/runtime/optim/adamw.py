@@ -11,7 +11,7 @@ from torch import Tensor
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.optim.groups import Group, decay_groups
 from forgeplan.runtime.optim.optimizer import local, sharded_like, zeros_for
-from forgeplan.runtime.precision import at_least_fp32
+from forgeplan.runtime.precision import at_least_fp32_dtype
 from forgeplan.runtime.registry import register
 from forgeplan.spec.optimizer.adamw import AdamW
 
@@ -100,14 +100,15 @@ def adamw_(
     eps: float,
     weight_decay: float,
 ) -> None:
-    """One update in place, computed in at least fp32 whatever weights and moments are stored in.
+    """One update in place, computed in the widest of fp32 and the dtypes that weights and moments are stored in.
 
     w ← w·(1 − rate·decay) − rate·m̂ / (√v̂ + eps), with m̂ = m/(1 − β₁ᵗ), v̂ = v/(1 − β₂ᵗ) (Loshchilov and Hutter, 2019).
     """
     updates = state.step.item()
-    w, g = at_least_fp32(weight), at_least_fp32(gradient)
-    m = at_least_fp32(state.exp_avg).lerp(g, 1 - betas[0])
-    v = at_least_fp32(state.exp_avg_sq) * betas[1] + (1 - betas[1]) * g.square()
+    wide = at_least_fp32_dtype(torch.promote_types(weight.dtype, state.exp_avg.dtype))
+    w, g = weight.to(wide), gradient.to(wide)
+    m = state.exp_avg.to(wide).lerp(g, 1 - betas[0])
+    v = state.exp_avg_sq.to(wide) * betas[1] + (1 - betas[1]) * g.square()
     root = v.sqrt() / sqrt(1 - betas[1] ** updates) + eps
     w = w * (1 - rate * weight_decay) - (rate / (1 - betas[0] ** updates)) * m / root
     weight.copy_(w)

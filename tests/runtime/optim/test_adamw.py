@@ -57,6 +57,23 @@ def test_moments_and_weights_are_stored_as_planned(params: str, moments: str) ->
     assert state["embedding.weight.step"].item() == 0
 
 
+@pytest.mark.parametrize("moments", ["fp64", "fp32", "bf16"])
+@pytest.mark.parametrize("params", ["fp64", "fp32", "bf16"])
+def test_weights_and_moments_of_every_two_dtypes_train(params: str, moments: str) -> None:
+    """The first update moves every weight by the rate, whatever the gradient: from 1 to 3/4, which is exact in bf16."""
+    plan = execution_plan(
+        model=decoder(layers=1),
+        precision=Precision(params=params, compute="fp32", reduce="fp32", moments=moments),
+        optimizer=adamw(weight_decay=Fraction(0)),
+    )
+    bundle = build(plan, CPU)
+    optimizer = build_optimizer(bundle)
+    weight = bundle.model.norm.weight
+    weight.grad = torch.full_like(weight, 2)
+    optimizer.update(0.25)
+    assert weight.tolist() == pytest.approx([0.75] * weight.numel(), rel=1e-6)
+
+
 @pytest.mark.parametrize("tie", [False, True])
 @pytest.mark.parametrize("decay_embeddings", [False, True])
 def test_matrices_decay_and_norms_biases_and_embedding_do_not(decay_embeddings: bool, tie: bool) -> None:
