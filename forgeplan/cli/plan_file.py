@@ -54,6 +54,8 @@ class Choice:
     plan: str | None = None
     profile: str | None = None
     overrides: tuple[str, ...] = ()
+    as_json: bool = False
+    """Whether a program asks: errors are told in JSON."""
 
     @property
     def project(self) -> Path:
@@ -63,8 +65,11 @@ class Choice:
         return project_of(Path(self.file))
 
     def analysed(self) -> Analysis:
-        """Raises UsageError for a file that cannot be read."""
+        """Raises UsageError for a file that cannot be read, or is compiled already."""
         from forgeplan.analysis import analyse
+
+        if self.file.endswith(".json"):
+            raise UsageError(f"{self.file} is no plan file\n  help: give the file that it was compiled from")
 
         return analyse(self.file, overrides=self.overrides, profile=self.profile, plan=self.plan)
 
@@ -73,17 +78,14 @@ class Choice:
 class Chosen:
     """The one job of a choice, with the diagnostics that concern it."""
 
+    choice: Choice
     analysis: Analysis
     job: Job
     diagnostics: tuple[Diagnostic, ...]
 
-    @property
-    def has_errors(self) -> bool:
-        return has_errors(self.diagnostics)
-
     def refuse_errors(self) -> None:
-        """Show what was found, on standard error; end the command with exit code 1 if there are errors."""
-        show_found(self.analysis, self.diagnostics)
+        """Show what was found, and end the command with exit code 1 if there are errors."""
+        show_found(self.analysis, self.diagnostics, self.choice)
 
     def compiled(self) -> ExecutionPlan:
         """The sealed plan of a job without errors."""
@@ -106,10 +108,10 @@ def chosen(choice: Choice) -> Chosen:
         )
     unknown_profile = names and choice.profile not in (None, *analysis.loaded.profiles(names[0]))
     if not names or unknown_profile:
-        show_found(analysis, analysis.diagnostics)
+        show_found(analysis, analysis.diagnostics, choice)
         raise UsageError(f"{choice.file} has no plan that can be compiled")
     job = analysis.job(names[0], choice.profile)
-    return Chosen(analysis, job, analysis.concerning(job))
+    return Chosen(choice, analysis, job, analysis.concerning(job))
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
@@ -118,10 +120,16 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
-def show_found(analysis: Analysis, diagnostics: tuple[Diagnostic, ...]) -> None:
-    """Diagnostics on standard error; ends the command with exit code 1 if there are errors among them."""
+def show_found(analysis: Analysis, diagnostics: tuple[Diagnostic, ...], choice: Choice) -> None:
+    """Diagnostics for a person on standard error, errors for a program on standard output; then ends with exit code 1.
+
+    Warnings alone do not end the command.
+    """
     from forgeplan.diagnostics.formats import summary
 
-    show(diagnostics, analysis.sources, err=True, after=f"\n\n{summary(diagnostics)}")
+    if not choice.as_json:
+        show(diagnostics, analysis.sources, err=True, after=f"\n\n{summary(diagnostics)}")
+    elif has_errors(diagnostics):
+        show(diagnostics, analysis.sources, format="json")
     if has_errors(diagnostics):
         raise SystemExit(ExitCode.FAILED)

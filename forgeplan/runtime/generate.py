@@ -25,6 +25,7 @@ from forgeplan.runtime.data.tokenizer.interface import Tokenizer, load_tokenizer
 from forgeplan.runtime.executor import build
 from forgeplan.runtime.model.cache import Cache
 from forgeplan.runtime.ranks import Ranks
+from forgeplan.runtime.run_directory import project_above
 from forgeplan.runtime.sampling import Sampling, next_token
 
 # B batch, S prompt length with padding, V vocabulary
@@ -64,7 +65,7 @@ class Writer:
         weights = {f"model.{name}": p.detach() for name, p in bundle.model.named_parameters()}
         load_tensors(checkpoint.path, weights, alone=True, part="model.")
         spec = plan.job.tokenizer
-        project = project or _project_of(checkpoint.path, plan)
+        project = project or project_above(checkpoint.path, plan.run_dir) or Path.cwd()
         tokenizer = load_tokenizer(spec, project) if spec is not None else None
         return cls(plan, checkpoint.step, bundle.model.eval(), tokenizer, device)
 
@@ -189,13 +190,6 @@ def find_checkpoint(path: Path) -> layout.Checkpoint:
         f"{path} is no checkpoint and has none" if path.exists() else f"{path} does not exist",
         "name a run directory (`runs/…`), or a checkpoint in it (`runs/…/checkpoints/step-…`)",
     )
-
-
-def _project_of(checkpoint: Path, plan: ExecutionPlan) -> Path:
-    """The folder in which a checkpoint lies at the plan's run directory; the working directory if it was moved."""
-    above = checkpoint.resolve().parents
-    found = (folder for folder in above if folder / plan.run_dir in above)
-    return Path.cwd() if Path(plan.run_dir).is_absolute() else next(found, Path.cwd())
 
 
 def _for_one_process(plan: ExecutionPlan, device: torch.device) -> ExecutionPlan:

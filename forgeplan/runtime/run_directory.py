@@ -78,6 +78,14 @@ class Lock:
         os.close(self._handle)
 
 
+def project_above(path: Path, run_dir: str) -> Path | None:
+    """The folder below which `path` lies in the run directory `run_dir`; None if it lies elsewhere."""
+    above = path.resolve().parents
+    if Path(run_dir).is_absolute():
+        return None
+    return next((folder for folder in above if folder / run_dir in above), None)
+
+
 def hold(directory: RunDirectory, job: str, *, take_over: bool = False) -> Lock:
     """Take the run directory for this process, or raise Refusal FP1010 naming the holder.
 

@@ -47,8 +47,10 @@ def test_success_and_faults_are_told_in_json(give: Give) -> None:
     good = json.loads(give("compile", "small.forge", "--json").out)
     bad = give("compile", "faulty.forge", "--json")
     assert (good["written"], good["name"]) == ("small.plan.json", "small")
+    unknown = give("compile", "small.forge", "--plan", "smal", "--json")
     assert json.loads(bad.out)["diagnostics"][0]["code"] == "FP0501"
-    assert bad.exit_code == 1
+    assert json.loads(unknown.out)["diagnostics"][0]["code"] == "FP0209"
+    assert (bad.exit_code, bad.err, unknown.exit_code, unknown.err) == (1, "", 1, "")
 
 
 def test_a_fault_of_another_profile_does_not_stand_in_the_way(give: Give, folder: Path) -> None:

@@ -58,6 +58,14 @@ def test_an_unknown_choice_is_named(give: Give, name: str, option: tuple[str, ..
     assert said.err.startswith(f"error[FP0209]: {message}")
 
 
+@pytest.mark.parametrize("name", ["compile", "graph", "lint", "test"])
+def test_a_compiled_plan_is_no_plan_file(give: Give, name: str) -> None:
+    give("compile", "small.forge")
+    said = give(name, "small.plan.json")
+    assert (said.exit_code, said.out) == (2, "")
+    assert said.err.startswith("error: small.plan.json is no plan file\n  help: ")
+
+
 @pytest.mark.parametrize("name", ["compile", "explain", "graph", "run"])
 def test_a_file_without_a_plan_is_named(give: Give, folder: Path, name: str) -> None:
     (folder / "empty.forge").write_text("forge 1\n")

@@ -61,6 +61,16 @@ def test_a_compiled_plan_is_run_as_it_is(give: Give, launched: list[Launched]) -
     assert launched[0][0].name == "small"
 
 
+def test_a_plan_in_its_run_directory_is_run_where_that_lies(
+    give: Give, launched: list[Launched], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "runs" / "small").mkdir(parents=True)
+    give("compile", "small.forge", "-o", "runs/small/plan.json")
+    monkeypatch.chdir("runs")
+    give("run", "small/plan.json")
+    assert launched[0][1].project == str(folder.resolve())
+
+
 def test_a_compiled_plan_cannot_be_varied(give: Give, launched: list[Launched]) -> None:
     give("compile", "small.forge")
     said = give("run", "small.plan.json", "--nproc", "1")

@@ -8,7 +8,7 @@ import click
 
 from forgeplan.cli.files import write_bytes
 from forgeplan.cli.plan_file import Choice, Chosen, choosing, chosen
-from forgeplan.cli.terminal import Command, show, write
+from forgeplan.cli.terminal import Command, write
 from forgeplan.runtime.options import ExitCode
 
 
@@ -23,10 +23,7 @@ def command(
     file: str, plan: str | None, profile: str | None, overrides: tuple[str, ...], output: str | None, as_json: bool
 ) -> int:
     """Check a plan FILE and write its execution plan, which `forgeplan run` can run anywhere."""
-    found = chosen(Choice(file, plan, profile, overrides))
-    if as_json and found.has_errors:
-        show(found.diagnostics, found.analysis.sources, format="json")
-        return ExitCode.FAILED
+    found = chosen(Choice(file, plan, profile, overrides, as_json))
     found.refuse_errors()
     return _write(found, output, as_json)
 

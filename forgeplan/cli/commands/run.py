@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 from attrs import frozen
@@ -60,8 +62,10 @@ def command(
     if nproc is not None:
         overrides = (*overrides, "cluster.nodes=1", f"cluster.devices_per_node={nproc}")
     choice = Choice(file, plan, profile, overrides)
-    options = RunOptions(resume=resume, take_over=take_over, dry_run=dry_run, project=str(choice.project))
-    return Run(_read_compiled(choice) if file.endswith(".json") else _compile(choice), options).start()
+    is_compiled = file.endswith(".json")
+    project = (is_compiled and _project_of_run(file)) or choice.project
+    options = RunOptions(resume=resume, take_over=take_over, dry_run=dry_run, project=str(project))
+    return Run(_read_compiled(choice) if is_compiled else _compile(choice), options).start()
 
 
 @frozen
@@ -84,6 +88,17 @@ class Run:
         from forgeplan.runtime.run import run_worker
 
         return run_worker(self.read_plan, self.options, received)
+
+
+def _project_of_run(file: str) -> Path | None:
+    """Where relative paths start for the plan.json of a run directory; None for another file, or a damaged one."""
+    from forgeplan.runtime.run_directory import project_above
+
+    try:
+        run_dir = json.loads(Path(file).read_bytes())["run_dir"]
+        return project_above(Path(file), run_dir)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # said when the plan is read
 
 
 def _read_compiled(choice: Choice) -> Callable[[], bytes]:
