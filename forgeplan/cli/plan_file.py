@@ -16,6 +16,7 @@ from attrs import frozen
 
 from forgeplan.cli.terminal import show
 from forgeplan.diagnostics.refusal import UsageError
+from forgeplan.diagnostics.span import COMMAND_LINE
 from forgeplan.runtime.options import ExitCode
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from forgeplan.spec.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_UNKNOWN = "FP0209"
+"""The code of a plan, profile, param or field that the command line names and the file does not have."""
 
 _OPTIONS = (
     click.option("--plan", metavar="NAME", help="Which plan of the file; needed if it has several."),
@@ -84,7 +88,7 @@ class Chosen:
     diagnostics: tuple[Diagnostic, ...]
 
     def refuse_errors(self) -> None:
-        """Show what was found, and end the command with exit code 1 if there are errors."""
+        """Show what was found, and end the command if there are errors."""
         show_found(self.analysis, self.diagnostics, self.choice)
 
     def compiled(self) -> ExecutionPlan:
@@ -98,7 +102,7 @@ class Chosen:
 def chosen(choice: Choice) -> Chosen:
     """Analyse a file and find the one plan that is meant.
 
-    Ends the command with exit code 1 where faults leave no plan. Raises UsageError if the file has several, or none.
+    Ends the command where faults leave no plan. Raises UsageError if the file has several, or none.
     """
     analysis = choice.analysed()
     names = [name for name in analysis.plans if choice.plan in (None, name)]
@@ -121,15 +125,17 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def show_found(analysis: Analysis, diagnostics: tuple[Diagnostic, ...], choice: Choice) -> None:
-    """Diagnostics for a person on standard error, errors for a program on standard output; then ends with exit code 1.
+    """Diagnostics for a person on standard error, errors for a program on standard output; errors end the command.
 
-    Warnings alone do not end the command.
+    The exit code is 2 if nothing but the command line is wrong: it names what the file does not have.
     """
+    from forgeplan.diagnostics.diagnostic import Severity
     from forgeplan.diagnostics.formats import summary
 
     if not choice.as_json:
         show(diagnostics, analysis.sources, err=True, after=f"\n\n{summary(diagnostics)}")
     elif has_errors(diagnostics):
         show(diagnostics, analysis.sources, format="json")
-    if has_errors(diagnostics):
-        raise SystemExit(ExitCode.FAILED)
+    errors = {(d.code, d.span.file if d.span else "") for d in diagnostics if d.severity is Severity.ERROR}
+    if errors:
+        raise SystemExit(ExitCode.USAGE if errors == {(_UNKNOWN, COMMAND_LINE)} else ExitCode.FAILED)

@@ -50,7 +50,7 @@ def test_success_and_faults_are_told_in_json(give: Give) -> None:
     unknown = give("compile", "small.forge", "--plan", "smal", "--json")
     assert json.loads(bad.out)["diagnostics"][0]["code"] == "FP0501"
     assert json.loads(unknown.out)["diagnostics"][0]["code"] == "FP0209"
-    assert (bad.exit_code, bad.err, unknown.exit_code, unknown.err) == (1, "", 1, "")
+    assert (bad.exit_code, bad.err, unknown.exit_code, unknown.err) == (1, "", 2, "")
 
 
 def test_a_fault_of_another_profile_does_not_stand_in_the_way(give: Give, folder: Path) -> None:
@@ -67,3 +67,10 @@ def test_one_of_several_plans_must_be_chosen(give: Give, folder: Path) -> None:
     assert "two.forge has several plans: small, second\n  help: choose one, as in `--plan small`" in said.err
     assert give("compile", "two.forge", "--plan", "second").exit_code == 0
     assert (folder / "second.plan.json").exists()
+
+
+def test_an_unknown_name_in_the_file_is_a_fault_of_the_file(give: Give, folder: Path) -> None:
+    (folder / "two.forge").write_text((folder / "two.forge").read_text().replace("extends small", "extends smal"))
+    said = give("compile", "two.forge", "--plan", "second")
+    assert said.exit_code == 1
+    assert "error[FP0209]: there is no plan `smal`" in said.err

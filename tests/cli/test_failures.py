@@ -54,7 +54,7 @@ def test_bytes_that_are_no_text_are_named(give: Give, folder: Path, name: str) -
 )
 def test_an_unknown_choice_is_named(give: Give, name: str, option: tuple[str, ...], message: str) -> None:
     said = give(name, "small.forge", *option)
-    assert (said.exit_code, said.out) == (1, "")
+    assert (said.exit_code, said.out) == (2, "")
     assert said.err.startswith(f"error[FP0209]: {message}")
 
 
