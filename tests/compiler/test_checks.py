@@ -18,6 +18,8 @@ TEXT = {"sources": {"t": "text"}, "sources.t.path": "a.txt"}
 RAW = {"sources.web.path": "t/*.bin"}
 COUNT = {"sources": {"c": "synthetic"}}
 LLAMA3 = {"model.rope.scaling": "llama3", "model.rope.scaling.factor": Fraction(8), "model.rope.scaling.original": 4096}
+YARN = {"model.rope.scaling": "yarn", "model.rope.scaling.factor": Fraction(8), "model.rope.scaling.original": 4096}
+NTK = {"model.rope.scaling": "ntk", "model.rope.scaling.factor": Fraction(8), "model.rope.scaling.original": 4096}
 TWO = {"sources": {"web": "tokens", "b": "tokens"}, "sources.b.path": "b/*.npy"}
 
 
@@ -51,6 +53,8 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
     ("FP0503", {"model.head_dim": 63}, ["63 is odd", "62, 64"]),
     ("FP0504", {**LLAMA3, "model.rope.scaling.original": 8192}, ["8192 tokens", "4096 tokens"]),
     ("FP0504", {**LLAMA3, "model.rope.scaling.low": Fraction(4)}, ["low = 4", "high = 4"]),
+    ("FP0504", {**YARN, "model.rope.theta": Fraction(1)}, ["theta = 1", "above 1"]),
+    ("FP0504", {**NTK, "model.head_dim": 2}, ["head_dim = 2", "at least 4"]),
     ("FP0505", {"batch.length": 8192}, ["8192 tokens", "4096 tokens", "model.context: 8192"]),
     ("FP0506", {"model.attention": "efficient", "model.window": 1024}, ["window of 1024 tokens", "auto, flash, flex"]),
     ("FP0506", {"model.attention": "flash", "model.softcap": Fraction(50)}, ["a soft cap of 50", "auto, flex"]),
