@@ -6,7 +6,8 @@ import torch
 from attrs import frozen
 from torch import Tensor
 
-from forgeplan.diagnostics.refusal import UsageError
+from forgeplan.diagnostics.refusal import Refusal, UsageError
+from forgeplan.diagnostics.refusals import GENERATION
 
 # V vocabulary
 
@@ -34,7 +35,13 @@ class Sampling:
 
 
 def next_token(logits_V: Tensor, seen: Tensor, sampling: Sampling, random: torch.Generator) -> int:
-    """One token of one sequence. `seen` are the ids of prompt and answer so far, in any order and number."""
+    """One token of one sequence. `seen` are the ids of prompt and answer so far, in any order and number.
+
+    Raises Refusal FP1020 for the logits of a model that has diverged; −inf alone is that of a masked id.
+    """
+    if not (logits_V < float("inf")).all():
+        message = "the model's answers are not finite numbers, so that there is nothing to choose from: it has diverged"
+        raise Refusal(GENERATION, message, "take an earlier checkpoint, or train with a lower `optimizer.lr`")
     logits_V = penalised(logits_V.float(), seen, sampling.repetition_penalty)
     if sampling.temperature == 0:
         return int(logits_V.argmax())

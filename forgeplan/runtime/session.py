@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from attrs import define, field
 
+from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime import manifest
 from forgeplan.runtime.checkpoint.choose import Decision, choose
@@ -71,7 +72,12 @@ class Session:
 
         if exit_code != ExitCode.FINE or not self.ranks.is_first or self._checkpoint is None:
             return
-        sample = sample_of(self._checkpoint, Path(self.options.project))
+        try:
+            sample = sample_of(self._checkpoint, Path(self.options.project))
+        except Refusal as refusal:
+            # The run is over and saved: that its model cannot write is news, and no failure of the run.
+            self._say("", f"no sample: {refusal.message}")
+            return
         if sample is not None:
             self._say("", *sample.lines())
 

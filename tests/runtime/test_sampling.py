@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from forgeplan.diagnostics.refusal import UsageError
+from forgeplan.diagnostics.refusal import Refusal, UsageError
 from forgeplan.runtime.sampling import Sampling, next_token, penalised, probabilities
 
 LOGITS = torch.tensor([2.0, -1.0, 0.5])
@@ -57,3 +57,11 @@ def test_drawn_shares_are_the_asked_ones() -> None:
 def test_values_out_of_range_are_named(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="must be"):
         Sampling(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_a_model_that_has_diverged_is_told_apart_from_one_that_can_write(temperature: float, broken: float) -> None:
+    logits = torch.tensor([broken, 0.0, -float("inf")])
+    with pytest.raises(Refusal, match="not finite"):
+        next_token(logits, torch.tensor([]), Sampling(temperature), torch.Generator())
