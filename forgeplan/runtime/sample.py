@@ -17,7 +17,8 @@ from forgeplan.runtime.generate import Request, Writer
 from forgeplan.runtime.sampling import Sampling
 
 _LARGEST_PARAMETERS = 1_000_000_000
-_SAMPLING = Sampling(temperature=0.8, top_p=0.95)
+# All tokens, however unlikely: with the likeliest 95 % only, a model that writes spaces would never stop writing them.
+_SAMPLING = Sampling(temperature=0.8)
 _SEED = 0
 
 
@@ -31,7 +32,7 @@ class Sample:
 
     def lines(self) -> tuple[str, str]:
         """A heading, and the text."""
-        how = f"(temperature {_SAMPLING.temperature}, top-p {_SAMPLING.top_p}, seed {_SEED})"
+        how = f"(temperature {_SAMPLING.temperature}, seed {_SEED})"
         if not self.prompt:
             return f"sample {how}:", self.answer
         return f"sample: how {self.origin} begins, and behind » what the model makes of it {how}:", (
@@ -57,12 +58,10 @@ def sample_of(checkpoint: Path, project: Path) -> Sample | None:
 
 
 def _beginning(plan: ExecutionPlan, tokenizer: Tokenizer, project: Path) -> tuple[str, str]:
-    """The name of the first evaluation, and the first lines of its text, a quarter of the model's context at most."""
+    """The name of the first evaluation, and as much of its text as is a quarter of the model's context."""
     for name in plan.job.eval:
         first = next(EvalData(plan, name, data_rank=0, project=project).microbatches())
-        text = _text(first, tokenizer, plan.job.model.context // 4)
-        whole_lines = text[: text.rfind("\n") + 1]
-        return name, whole_lines or text
+        return name, _text(first, tokenizer, plan.job.model.context // 4)
     return "", ""
 
 
