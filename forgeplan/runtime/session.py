@@ -51,6 +51,7 @@ class Session:
         """Train to the end of the budget or to a signal, and return the exit code. Collective."""
         decision = choose(self.directory.checkpoints, resume_of(self.plan, self.options), self.ranks)
         self._say(*self._header(), *decision.notes, decision.reason)
+        self._say(*self._changes(decision))
         if self._is_complete(decision):
             self._checkpoint = decision.path
             self._say(f"nothing to do: all {self.plan.steps:,} steps are made", *self._paths())
@@ -135,6 +136,14 @@ class Session:
             }
             replace(self.directory.stopped, json_bytes(content))
 
+    def _changes(self, decision: Decision) -> list[str]:
+        """What the plan has changed since the checkpoint; refused on every rank if that makes another run."""
+        path = decision.path
+        if path is None:
+            return []
+        found: list[str] = self.ranks.from_first(lambda: changes_since(path, self.plan))
+        return found
+
     def _is_complete(self, decision: Decision) -> bool:
         """Whether the last step is saved, and the run was not stopped in its last evaluation."""
         if decision.step is None or self.plan.steps is None or decision.step < self.plan.steps:
@@ -168,12 +177,10 @@ class Session:
             return
         path = decision.path
         record = self.ranks.together(lambda: load_data_record(path))
-        self.ranks.together(lambda: data.check_content(record))
+        self.ranks.together(lambda: data.check_unchanged(record))
         self.state = self.ranks.together(lambda: load_state(path))
         load_tensors(path, named_tensors(bundle.model, optimizer), alone=self.ranks.world == 1)
         self._checkpoint = path
-        if self.ranks.is_first:
-            self._say(*changes_since(path, self.plan))
 
     def _saver(self, data: TrainData) -> Saver:
         written = self.plan.job.checkpoint.keep

@@ -67,6 +67,7 @@ class Batch:
         default=DERIVED,
         within="[1, )",
         required_group="size",
+        change=Change.RESUMABLE,
         example="2Mi tokens",
     )
     accumulation: int = setting(

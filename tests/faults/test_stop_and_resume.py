@@ -142,3 +142,17 @@ def test_another_number_of_ranks_goes_on_with_the_same_weights_moments_and_data(
     assert found.keys() == expected.keys()
     for step in range(5, 9):
         assert found[step] == pytest.approx(expected[step], rel=1e-5), f"step {step}"
+
+
+def test_a_plan_that_trains_something_else_does_not_go_on_and_touches_nothing(tmp_path: Path) -> None:
+    plan = plan_bytes(steps=8, every=4)
+    assert finish(plan, tmp_path).exit_code == 0
+    directory = tmp_path / "runs/small"
+    before = {p: p.read_bytes() for p in directory.rglob("*") if p.is_file() and "logs" not in p.parts}
+    for ranks in (1, 2):
+        ended = finish(plan_bytes(ranks=ranks, micro=2 // ranks, steps=20, every=4, seed=8), tmp_path)
+        assert ended.exit_code == 1
+        assert ended.err.startswith("error[FP1016]: runs/small/checkpoints/step-8 was trained by a plan with other")
+        assert "\n  seed: 7 → 8\n  help: to go on with this run, change them back" in ended.err
+        assert ended.err.count("FP1016") == 1
+    assert {p: p.read_bytes() for p in directory.rglob("*") if p.is_file() and "logs" not in p.parts} == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
@@ -63,8 +62,6 @@ class TrainData:
         self._reader = Reader(list(zip(self._parts, ends, strict=True)), batch.length, job.model.vocab)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="data")
         self._ahead: tuple[int, Future[list[Microbatch]]] | None = None
-        self.waited_seconds = 0.0
-        """Time that `microbatches` spent waiting, since the start."""
 
     @property
     def num_samples(self) -> int | None:
@@ -77,14 +74,12 @@ class TrainData:
 
         Raises Refusal FP1017 if an id is not below the vocabulary.
         """
-        started = time.perf_counter()
         if self._ahead is not None and self._ahead[0] == first_sample:
             found = self._ahead[1].result()
         else:
             found = self._read(first_sample)
         following = first_sample + self._assignment.samples_per_step
         self._ahead = (following, self._thread.submit(self._read, following))
-        self.waited_seconds += time.perf_counter() - started
         return found
 
     def close(self) -> None:
@@ -101,12 +96,7 @@ class TrainData:
             "pack": job.batch.pack,
             "mixture": dict(zip(self._mixture.names, self._mixture.parts, strict=True)),
             "shuffle": {name: self._sources[name].shuffle for name in self._mixture.names},
-            "splits": {
-                name: {
-                    e: str(block.split) for e, block in sorted(job.eval.items()) if block.source == name and block.split
-                }
-                for name in self._mixture.names
-            },
+            "held_out": {name: _held_out(name, job) for name in self._mixture.names},
             "tokenizer": None if self._tokenizer is None else self._tokenizer.fingerprint(),
             "content": {name: dict(self._sources[name].facts()) for name in self._mixture.names},
         }
@@ -115,22 +105,23 @@ class TrainData:
         """A hash of `record()`: runs with equal ones see the same sequences at the same places."""
         return blake2b(json.dumps(self.record(), sort_keys=True).encode(), digest_size=16).hexdigest()
 
-    def check_content(self, recorded: Mapping[str, Any]) -> None:
+    def check_unchanged(self, recorded: Mapping[str, Any]) -> None:
         """Compare with the `record()` of a checkpoint.
 
-        Raises Refusal FP1018 if the content of a source is another now.
+        Raises Refusal FP1018 if the content of a source is another now, or what else the order depends on.
         """
-        here = self.record()["content"]
+        here = self.record()
+        content = here.pop("content")
         for name, before in recorded.get("content", {}).items():
-            now = here.get(name, before)
+            now = content.get(name, before)
             for item in sorted({*before, *now}):
                 if before.get(item) != now.get(item):
-                    raise Refusal(
-                        DATA_CHANGED,
-                        f"source `{name}`, {item}: the checkpoint was trained on {before.get(item, 'no such file')}, "
-                        f"and now there is {now.get(item, 'no such file')}",
-                        "restore the data, or start a new run from these weights",
+                    raise _changed(
+                        f"source `{name}`, {item}", before.get(item, "no such file"), now.get(item, "no such file")
                     )
+        for name, now in here.items():
+            if recorded.get(name) != now:
+                raise _changed(f"{name} of the training data", json.dumps(recorded.get(name)), json.dumps(now))
 
     def describe(self) -> str:
         """What there is to train on, one source a line."""
@@ -186,6 +177,20 @@ class TrainData:
             f"on each of {ranks} data ranks needs {ranks * micro:,}",
             help,
         )
+
+
+def _held_out(source: str, job: Plan) -> str:
+    """The share that training leaves to evaluations: it begins behind them."""
+    kept = split_source(source, job.eval)[0]
+    return f"{kept.low}/{kept.of}"
+
+
+def _changed(what: str, before: str, now: str) -> Refusal:
+    return Refusal(
+        DATA_CHANGED,
+        f"{what}: the checkpoint was trained on {before}, and now there is {now}",
+        "restore the data, or start a new run: give it another name or another `checkpoint.path`",
+    )
 
 
 def _weights(job: Plan) -> dict[str, Fraction]:

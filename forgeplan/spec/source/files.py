@@ -8,9 +8,10 @@ from attrs import frozen
 
 from forgeplan.spec import types as t
 from forgeplan.spec.registry import component
-from forgeplan.spec.setting import setting
+from forgeplan.spec.setting import Change, setting
 
-_PATH: dict[str, Any] = {"doc": "a file or a glob", "example": '"data/*.txt"'}
+# A resumed run compares what is in the files, so they may lie elsewhere.
+_PATH: dict[str, Any] = {"doc": "a file or a glob", "example": '"data/*.txt"', "change": Change.RESUMABLE}
 _SHUFFLE: dict[str, Any] = {"doc": "draw sequences in a seeded order, anew each epoch", "default": "true"}
 
 

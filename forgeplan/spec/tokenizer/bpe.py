@@ -6,7 +6,7 @@ from attrs import frozen
 
 from forgeplan.spec import types as t
 from forgeplan.spec.registry import component
-from forgeplan.spec.setting import setting
+from forgeplan.spec.setting import Change, setting
 
 
 @component("tokenizer", "bpe")
@@ -14,4 +14,4 @@ from forgeplan.spec.setting import setting
 class Bpe:
     """Byte-level byte-pair encoding, in the `tokenizer.json` format of the tokenizers library."""
 
-    path: str = setting(t.PathText(), "a tokenizer.json file", example='"tokenizer.json"')
+    path: str = setting(t.PathText(), "a tokenizer.json file", change=Change.RESUMABLE, example='"tokenizer.json"')
