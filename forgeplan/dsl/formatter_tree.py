@@ -6,7 +6,7 @@ from attrs import Factory, define, frozen
 
 from forgeplan.dsl.layout import layout
 from forgeplan.dsl.lexer import Comment, Lexed
-from forgeplan.dsl.tokens import CLOSER, OPENER, Tokens
+from forgeplan.dsl.tokens import CLOSER, Tokens
 
 
 @frozen
@@ -142,10 +142,7 @@ class _Reader:
         if kind in CLOSER:
             return self._bracket(at, kind, before)
         prefix = kind == "NOT" or (kind in ("MINUS", "PLUS") and self.kind(at - 1) not in _OPERAND_ENDS)
-        return Word(kind, self._spelling(at, kind), prefix)
-
-    def _spelling(self, at: int, kind: str) -> str:
-        return self.tokens.word(at)
+        return Word(kind, self.tokens.word(at), prefix)
 
     def _bracket(self, at: int, kind: str, before: list[Part]) -> Bracket:
         closer = CLOSER[kind]
@@ -185,6 +182,3 @@ def _is_block(parts: list[Part]) -> bool:
 
 def _has_body(entry: Entry) -> bool:
     return any(isinstance(part, Bracket) and part.opener == "{" for part in entry.parts)
-
-
-__all__ = ["OPENER", "Bracket", "Entry", "Part", "Remark", "Word", "tree"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from attrs import Factory, define, frozen
 
@@ -106,6 +108,18 @@ def _unreadable(whole: Span) -> syntax.File:
     return syntax.File(None, (syntax.ErrorItem(span=whole),), span=whole)
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Trees have no cycles, and a collector that walks a growing tree again and again is slower than linear."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @define
 class _Reading:
     """One lexed text on its way to a tree."""
@@ -115,7 +129,8 @@ class _Reading:
 
     def items(self, end: int) -> tuple[list[syntax.Item], list[Diagnostic]]:
         run = self._run(end, "start")
-        items = run.parse(recover) or []
+        with _collector_paused():
+            items = run.parse(recover) or []
         deep = self._too_deep(run, items)
         return [] if deep else items, [*self.diagnostics, *run.builder.diagnostics, *deep]
 

@@ -38,14 +38,6 @@ def recover(run: Run, at: int) -> int | None:
     mended = None if again else _report(run, site)
     if mended is not None:
         return mended
-    following = _skip(run, frame, site)
-    stuck = again and following <= at and not run.accepts(run.tokens.kinds[following])
-    if not stuck:
-        return following
-    return at + 1 if at + 1 < len(run.tokens) else None
-
-
-def _skip(run: Run, frame: _Frame, site: Site) -> int:
     if frame.kind == "list":
         return _skip_list_item(run, frame, site)
     header = _skip_header(run, frame, site)
