@@ -1,4 +1,4 @@
-"""Does one changed token of a shipped plan give few messages near it, and never a traceback, however far the plan gets?"""
+"""Does one changed token of a shipped plan give few messages near it, never a traceback, however far the plan gets?"""
 
 from __future__ import annotations
 
