@@ -39,13 +39,13 @@ class Commands(click.Group):
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
+    from forgeplan.diagnostics.suggest import did_you_mean, nearest
 
     if Path(name).is_file():
-        return f"there is no command {name!r}; to train what a plan file says: forgeplan run {name}"
-    near = get_close_matches(name, known, 1)
-    rest = f"did you mean {near[0]!r}?" if near else f"these are: {', '.join(known)}"
-    return f"there is no command {name!r}; {rest}"
+        return f"there is no command `{name}`; to train what a plan file says: forgeplan run {name}"
+    meant = nearest(name, known)
+    rest = did_you_mean(meant) if meant else f"these are: {', '.join(known)}"
+    return f"there is no command `{name}`; {rest}"
 
 
 def _show_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

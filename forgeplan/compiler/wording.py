@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -80,12 +79,6 @@ def listing(values: Iterable[Any], last: str = ", ") -> str:
     """`1, 2, 4`."""
     texts = [str(v) for v in values]
     return ", ".join(texts[:-1]) + last + texts[-1] if len(texts) > 1 else "".join(texts)
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely means."""
-    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
 
 
 def written_at(span: Span, sources: Sources) -> str:

@@ -12,6 +12,7 @@ from attrs import define, field
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import COMMAND_LINE, Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.faults import DISAGREE, UNKNOWN_ON_COMMAND_LINE
 from forgeplan.dsl.imports import Module
@@ -19,7 +20,6 @@ from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution, Group
 from forgeplan.dsl.parser import parse_expression
 from forgeplan.dsl.scope import Binding, ParamBinding, Scope
 from forgeplan.dsl.shapes import OnCommandLine
-from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.view import override
 from forgeplan.dsl.vocabulary import places_of
 from forgeplan.spec.plan import Plan
@@ -106,7 +106,7 @@ def _unknown(names: list[syntax.Name], span: Span, module: Module) -> Diagnostic
     first = names[0].text
     meant = nearest(first, [*params, *settings_of(Plan)])
     rest = "." + ".".join(n.text for n in names[1:]) if len(names) > 1 else ""
-    helps = [f"`{meant}{rest}`?"] if meant else []
+    helps = [did_you_mean(f"{meant}{rest}")] if meant else []
     if not meant and len(names) == 1 and (places := places_of(first)):
         helps = [f"as a path: {choice(places[:3])}"]
     if params and not meant:

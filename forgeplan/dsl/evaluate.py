@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.span import Span
+from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.dsl import functions, operators, syntax
 from forgeplan.dsl.bounds import MAX_OPERATIONS, TOO_LARGE, OutOfBounds, check_items, check_text
 from forgeplan.dsl.faults import UNKNOWN_ON_COMMAND_LINE
@@ -20,7 +21,6 @@ from forgeplan.dsl.scope import (
     ValueBinding,
 )
 from forgeplan.dsl.shapes import Given, OnCommandLine, RecordShape, expand, takes_text
-from forgeplan.dsl.suggest import nearest
 from forgeplan.dsl.units import UNITS, show_amount
 from forgeplan.dsl.values import Poison, Range, RecordLike, Symbol, Text, Value, kind_of, show, whole_if_possible
 from forgeplan.dsl.vocabulary import alternatives, members, schema_words
@@ -125,7 +125,7 @@ class Evaluator(References):
         if unit is None:
             meant = nearest(expr.unit, UNITS)
             help = (
-                f"`{meant}`?"
+                did_you_mean(meant)
                 if meant
                 else "counted things are tokens, sequences, steps, runs; sizes GiB, GB; times s, min, h"
             )
@@ -274,7 +274,7 @@ class Evaluator(References):
             known = ", ".join(f"`{f}`" for f in functions.FUNCTIONS)
             text = self.text(expr.function.span)
             meant = nearest(text, functions.FUNCTIONS)
-            help = [f"`{meant}`?", f"functions are {known}"] if meant else f"functions are {known}"
+            help = [did_you_mean(meant), f"functions are {known}"] if meant else f"functions are {known}"
             raise self.fault(UNDEFINED.at(expr.function.span, f"`{text}` is no function", help=help))
         arguments = self.evaluate_all(expr.arguments, scope)
         return self._guarded(expr.span, lambda: functions.call(name, arguments))  # type: ignore[no-any-return]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import COMMAND_LINE, SCHEMA, Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import TWICE
 from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution
 from forgeplan.dsl.names import replacing
 from forgeplan.dsl.shapes import NO_TARGET
-from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.values import Value, kind_of
 from forgeplan.dsl.vocabulary import a_kind, alternatives, places_of
 from forgeplan.spec import types as t
@@ -46,7 +46,7 @@ def unknown_field(slot: Slot, block: type, c: Contribution) -> tuple[Diagnostic,
     helps: list[str] = []
     fixes: tuple[Fix, ...] = ()
     if meant:
-        helps.append(f"`{meant}`?")
+        helps.append(did_you_mean(meant))
         fixes = replacing(name.span, meant)
     if others:
         helps.append(f"`{name.text}` is a field of {others}")
@@ -137,7 +137,7 @@ def unknown_entry(slot: Slot, c: Contribution, known: list[str]) -> Diagnostic:
     name = c.path[0]
     meant = nearest(name.text, known)
     helps = (
-        [f"`{slot.path}.{meant}`?"]
+        [did_you_mean(f"{slot.path}.{meant}")]
         if meant
         else [f"there: {choice(known, 'and')}" if known else f"`{slot.path}` is empty"]
     )

@@ -14,12 +14,12 @@ from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare, declare_values, repeated
 from forgeplan.dsl.parser import parse
 from forgeplan.dsl.references import CYCLE
 from forgeplan.dsl.scope import BrokenBinding, ModuleBinding, Scope
-from forgeplan.dsl.suggest import choice, nearest
 
 NOT_FOUND = code("FP0204", "the imported file or `std:` module exists and exports the name")
 OUTSIDE = code("FP0205", "import paths are relative, no URL, and their real path stays inside the project")
@@ -178,7 +178,7 @@ class Importer:
         known = sorted(p.stem for p in _STD.glob("*.forge"))
         if name not in known:
             meant = nearest(name, known)
-            help = f"`std:{meant}`?" if meant else f"there are {choice(f'std:{k}' for k in known)}"
+            help = did_you_mean(f"std:{meant}") if meant else f"there are {choice(f'std:{k}' for k in known)}"
             self.report(NOT_FOUND.at(span, f"there is no module `{written}`", help=help))
             return None
         return self._once(written, written, None, span)
@@ -224,7 +224,7 @@ class Importer:
         except OSError:
             near = [p.name for p in file.parent.glob("*.forge")] if file.parent.is_dir() else []
             meant = nearest(file.name, near)
-            help = f"`{meant}`?" if meant else f"files there: {choice(sorted(near)[:8])}" if near else ()
+            help = did_you_mean(meant) if meant else f"files there: {choice(sorted(near)[:8])}" if near else ()
             self.report(NOT_FOUND.at(span, f"there is no file {name}", help=help))
         return None
 
@@ -255,7 +255,7 @@ def _not_exported(imported: Module, name: syntax.Name) -> Diagnostic:
 
     known = [*imported.scope.names, *imported.plans]
     meant = nearest(name.text, known)
-    help = f"`{meant}`?" if meant else f"it has {choice(known[:12])}" if known else "it declares nothing"
+    help = did_you_mean(meant) if meant else f"it has {choice(known[:12])}" if known else "it declares nothing"
     message = f"{imported.name} has no `{name.text}`"
     return NOT_FOUND.at(name.span, message, help=help, fixes=replacing(name.span, meant))
 

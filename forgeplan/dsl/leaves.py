@@ -6,6 +6,7 @@ from typing import Any
 
 from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.diagnostics.span import NOWHERE, SCHEMA, Span
+from forgeplan.diagnostics.suggest import choice
 from forgeplan.dsl import faults, syntax
 from forgeplan.dsl.bounds import MAX_ITEMS
 from forgeplan.dsl.layers import COMPUTED_LAYER, SCHEMA_LAYER, Contribution
@@ -14,7 +15,6 @@ from forgeplan.dsl.scope import ParamBinding
 from forgeplan.dsl.shapes import Given, OnCommandLine, written
 from forgeplan.dsl.slots import Slot
 from forgeplan.dsl.structure import Place, as_value, fit
-from forgeplan.dsl.suggest import choice
 from forgeplan.dsl.values import Poison, Value, kind_of, show
 from forgeplan.dsl.vocabulary import optional
 from forgeplan.spec import types as t

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest, ranked
 from forgeplan.dsl import syntax
 from forgeplan.dsl.scope import Scope
-from forgeplan.dsl.suggest import choice, nearest, ranked
 from forgeplan.dsl.vocabulary import a_kind, all_fields, alternatives, kinds_in_words, members, places_of, structural
 from forgeplan.spec import types as t
 from forgeplan.spec.registry import components, kinds_of
@@ -55,8 +55,8 @@ def _no_component(ref: syntax.NameRef, kind: str, scope: Scope) -> Diagnostic:
     meant = nearest(ref.name, [*known, *scope.all_names()])
     fix = replacing(ref.span, meant)
     if meant is not None and meant not in known:
-        return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=f"`{meant}`?", fixes=fix)
-    helps = [f"`{meant}`?"] if meant else []
+        return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=did_you_mean(meant), fixes=fix)
+    helps = [did_you_mean(meant)] if meant else []
     message = f"there is no {kind.replace('_', ' ')} component called `{ref.name}`"
     return NO_COMPONENT.at(ref.span, message, help=[*helps, f"known: {choice(known)}"], fixes=fix)
 
@@ -82,7 +82,7 @@ def not_in_map(ref: syntax.NameRef, map: str, entries: list[str], scope: Scope, 
         message = f"`{ref.name}` is a part of the plan, and this takes the name of one of `{map}`"
         return WRONG_NODE.at(ref.span, message, help=helps)
     if meant:
-        helps.insert(0, f"`{meant}`?")
+        helps.insert(0, did_you_mean(meant))
     message = f"`{map}` has no entry `{ref.name}`"
     return UNKNOWN_NAME.at(ref.span, message, help=helps, fixes=replacing(ref.span, meant))
 
@@ -97,7 +97,7 @@ def not_a_member(path: str, type_: t.FieldType, name: str, span: Span) -> Diagno
     fixes = replacing(span, meant, Safety.SAFE if alias else Safety.ASK)
     numbers = any(isinstance(a, t.Measure | t.Measures) for a in alternatives(type_))
     takes = f"a number or {choice(known)}" if numbers else choice(known)
-    helps = [f"`{meant}`?"] if meant else []
+    helps = [did_you_mean(meant)] if meant else []
     for a in alternatives(type_):
         if isinstance(a, t.OneOf) and name in dict(a.refused):
             helps, fixes = [dict(a.refused)[name]], ()
@@ -107,7 +107,7 @@ def not_a_member(path: str, type_: t.FieldType, name: str, span: Span) -> Diagno
 def unknown_member(base: str, name: syntax.Name, known: list[str]) -> Diagnostic:
     """What is said of `base.name` where the record has no such member."""
     meant = nearest(name.text, known)
-    helps = [f"`{base}.{meant}`?"] if meant else []
+    helps = [did_you_mean(f"{base}.{meant}")] if meant else []
     if not meant and (places := [p for p in places_of(name.text) if p != f"{base}.{name.text}"]):
         helps = [f"`{name.text}` is at {choice(places[:3])}"]
     message = f"`{base}` has no member `{name.text}`"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.diagnostics.span import Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.names import UNKNOWN_NAME, replacing
 from forgeplan.dsl.scope import Binding, LetBinding, ParamBinding, Scope
 from forgeplan.dsl.shapes import written as written_expression
 from forgeplan.dsl.structure import OUTSIDE_PARAM, Place, fit
-from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.values import Poison, Range, Value, show
 from forgeplan.spec import types as t
 from forgeplan.spec.quantity import BYTES, Quantity
@@ -65,7 +65,7 @@ def check_declaration(ev: Evaluator, binding: Binding) -> None:
     written = declaration(binding)
     if written is not None and read_type(written) is None:
         meant = nearest(written.name.text, [*TYPES, "OneOf", "List"])
-        helps = [f"`{meant}`?"] if meant else []
+        helps = [did_you_mean(meant)] if meant else []
         helps.append(f"types are {choice([*TYPES, 'OneOf(a, b)', 'List[T]'])}; `T?` also takes none")
         message = f"`{ev.text(written.span)}` is no type"
         ev.report(UNKNOWN_NAME.at(written.name.span, message, help=helps, fixes=replacing(written.name.span, meant)))

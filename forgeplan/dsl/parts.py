@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from forgeplan.diagnostics.span import SCHEMA, Span
+from forgeplan.diagnostics.suggest import choice
 from forgeplan.dsl import faults, syntax
 from forgeplan.dsl.bindings import declare_values
 from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution, Group, contributions_of
@@ -16,7 +17,6 @@ from forgeplan.dsl.placement import block_form
 from forgeplan.dsl.scope import LetBinding, Scope
 from forgeplan.dsl.shapes import ListShape, RecordShape, expand
 from forgeplan.dsl.slots import Opened, Slot
-from forgeplan.dsl.suggest import choice
 from forgeplan.dsl.values import Poison
 from forgeplan.dsl.vocabulary import a_kind, kinds_in_words, places_of
 from forgeplan.spec import types as t

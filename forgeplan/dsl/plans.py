@@ -9,6 +9,7 @@ from attrs import define, field
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import COMMAND_LINE, Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import repeated
 from forgeplan.dsl.command_line import CommandLine
@@ -16,7 +17,6 @@ from forgeplan.dsl.faults import UNKNOWN_ON_COMMAND_LINE
 from forgeplan.dsl.imports import Module, PlanDecl
 from forgeplan.dsl.names import replacing
 from forgeplan.dsl.references import CYCLE
-from forgeplan.dsl.suggest import choice, nearest
 
 NO_SUCH = UNKNOWN_ON_COMMAND_LINE
 
@@ -63,7 +63,7 @@ class Plans:
             return
         self._reported.add((path.text, path.span))
         meant = nearest(last.text, known)
-        help = f"`{meant}`?" if meant else f"plans here: {choice(known)}" if known else "there is no plan here"
+        help = did_you_mean(meant) if meant else f"plans here: {choice(known)}" if known else "there is no plan here"
         self.report(
             NO_SUCH.at(path.span, f"there is no plan `{path.text}`", help=help, fixes=replacing(last.span, meant))
         )
@@ -137,7 +137,7 @@ class Plans:
     def _not_there(self, sources: Sources, kind: str, name: str, known: list[str]) -> None:
         meant = nearest(name, known)
         help = (
-            f"`{meant}`?"
+            did_you_mean(meant)
             if meant
             else f"{kind}s here: {choice(dict.fromkeys(known))}"
             if known

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import SCHEMA, Span
+from forgeplan.diagnostics.suggest import did_you_mean
 from forgeplan.dsl import syntax
 from forgeplan.dsl.evaluate import UNKNOWN_UNIT
 from forgeplan.dsl.faults import WRONG_TYPE, safe_fix, wanted_of
@@ -131,9 +132,8 @@ def _measure(value: Any, chosen: t.Measure, type_: t.FieldType, place: Place) ->
         raise place.fault(_not_whole(value, place))
     if amount == -1 and t.AUTO in alternatives(type_):
         message = f"`{place.path}` takes {wanted_of(type_)}, not -1"
-        raise place.fault(
-            NO_MEMBER.at(place.span, message, help="`auto`?", fixes=safe_fix("write `auto`", place.span, "auto"))
-        )
+        fix = safe_fix("write `auto`", place.span, "auto")
+        raise place.fault(NO_MEMBER.at(place.span, message, help=did_you_mean("auto"), fixes=fix))
     _in_range(value, place)
     if chosen.whole:
         return amount

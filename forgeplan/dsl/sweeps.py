@@ -11,13 +11,13 @@ from attrs import frozen
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.span import Span
+from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare_values
 from forgeplan.dsl.imports import Module
 from forgeplan.dsl.layers import Contribution, Group
 from forgeplan.dsl.scope import Binding, ParamBinding, Scope
 from forgeplan.dsl.shapes import Given
-from forgeplan.dsl.suggest import choice, nearest
 from forgeplan.dsl.values import Poison, kind_of, show
 from forgeplan.dsl.view import View, override
 from forgeplan.spec.quantity import RUNS, Quantity
@@ -167,8 +167,8 @@ def _settable(axis: syntax.SweepAxis, base: View, module: Module, report: Callab
     params = [n for n, b in module.scope.names.items() if isinstance(b, ParamBinding)]
     parent = base.slot(names[:-1]) if len(names) > 1 else base.root
     near = nearest(names[-1], [*(parent.names() if parent else ()), *(params if len(names) == 1 else ())])
-    above = ".".join(names[:-1])
-    help = f"`{above + '.' if above else ''}{near}`?" if near else f"params: {choice(params)}" if params else ()
+    known = f"params: {choice(params)}" if params else ()
+    help = did_you_mean(".".join([*names[:-1], near])) if near else known
     report(NO_AXIS.at(axis.path.span, f"`{path}` is neither a field of the plan nor a param", help=help))
     return False
 

@@ -9,11 +9,11 @@ from attrs import frozen
 
 from forgeplan.diagnostics.codes import code, registered
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label, Severity
+from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare_values
 from forgeplan.dsl.checks import failure, operands_of, truth
 from forgeplan.dsl.load import Loaded, deep_recursion
-from forgeplan.dsl.suggest import nearest
 from forgeplan.dsl.values import Poison
 from forgeplan.dsl.view import View
 from forgeplan.spec.job import Job
@@ -83,7 +83,7 @@ def _expect_error(loaded: Loaded, plan: str, title: str, item: syntax.ExpectErro
     known = registered()
     if wanted not in known:
         meant = nearest(wanted, known)
-        help = f"`{meant}`?" if meant else "`forgeplan explain CODE` shows a code's page"
+        help = did_you_mean(meant) if meant else "`forgeplan explain CODE` shows a code's page"
         return [EXPECTATION.at(item.code.span, f"there is no code `{wanted}`", help=help)]
     view, job = loaded.varied(plan, item.overrides, f'test "{title}"')
     reported = [d for d in (*view.diagnostics, *check(job)) if d.severity is not Severity.NOTE]

@@ -77,7 +77,7 @@ def test_a_file_without_a_plan_is_named(give: Give, folder: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lnt",), "error: there is no command 'lnt'; did you mean 'lint'?"),
+        (("lnt",), "error: there is no command `lnt`; did you mean `lint`?"),
         (("small.forge",), "to train what a plan file says: forgeplan run small.forge"),
         (("lint",), "error: missing argument 'FILE...'"),
         (("lint", "--fast", "small.forge"), "error: no such option"),

@@ -25,7 +25,7 @@ FOUND = [
     RULE.at(
         at(SOURCES, "plan.forge", "learing_rate"),
         "no field `learing_rate`",
-        help="`lr`?",
+        help="did you mean `lr`?",
         notes="why",
         fixes=Fix("write `lr`", (Edit(Span("plan.forge", 2, 14), "lr"),)),
         view="large@smoke",
@@ -71,7 +71,7 @@ def test_json_has_lines_and_columns_from_one_in_characters_and_offsets_from_zero
                 "text": "",
             }
         ],
-        "help": ["`lr`?"],
+        "help": ["did you mean `lr`?"],
         "notes": ["why"],
         "fixes": [
             {

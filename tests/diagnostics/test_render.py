@@ -188,12 +188,13 @@ def test_a_place_that_no_file_wrote_is_named() -> None:
 def test_the_command_line_is_shown_as_it_was_typed() -> None:
     sources = Sources()
     sources.add(COMMAND_LINE, "peek_lr=1e-4")
-    same(RULE.at(at(sources, COMMAND_LINE, "peek_lr"), "there is no `peek_lr`", help="`peak_lr`?"), sources, """
+    fault = RULE.at(at(sources, COMMAND_LINE, "peek_lr"), "there is no `peek_lr`", help="did you mean `peak_lr`?")
+    same(fault, sources, """
         error[FP0412]: there is no `peek_lr`
           --> <command line>:1:1
          1 | peek_lr=1e-4
            | ^^^^^^^
-           = help: `peak_lr`?
+           = help: did you mean `peak_lr`?
         """)  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from forgeplan.dsl.suggest import nearest
+from forgeplan.diagnostics.suggest import nearest
 from forgeplan.dsl.vocabulary import all_fields
 from forgeplan.spec.plan import Plan
 from forgeplan.spec.registry import components, kinds
@@ -20,10 +20,14 @@ from tests.dsl.plans import at, extended, only
         ("model.clip = 2", "clip", ["`clip` is a field of `guard`: `guard.clip = …`"]),
         ("optimizer = adamw { lr = 1e-3, clip = 1.0 }", "clip", ["`clip` is a field of `guard`: `guard.clip = …`"]),
         ("model.dp_shard = 2", "dp_shard", ["`dp_shard` is a field of `mesh`: `mesh.dp_shard = …`"]),
-        ("mesh = { dp_shrad = 2 }", "dp_shrad", ["`dp_shard`?"]),
-        ("batch = { global = 2Mi tokens, mirco = 4 sequences, length = 4Ki tokens }", "mirco", ["`micro`?"]),
-        ("ssed = 3", "ssed", ["`seed`?"]),
-        ("evl held_out { source = web, every = 3 steps }", "evl", ["`eval`?"]),
+        ("mesh = { dp_shrad = 2 }", "dp_shrad", ["did you mean `dp_shard`?"]),
+        (
+            "batch = { global = 2Mi tokens, mirco = 4 sequences, length = 4Ki tokens }",
+            "mirco",
+            ["did you mean `micro`?"],
+        ),
+        ("ssed = 3", "ssed", ["did you mean `seed`?"]),
+        ("evl held_out { source = web, every = 3 steps }", "evl", ["did you mean `eval`?"]),
     ],
 )
 def test_a_key_in_the_wrong_place_is_an_error_that_names_the_right_one(body: str, place: str, helps: list[str]) -> None:

@@ -116,10 +116,14 @@ def test_near_file_names_and_exported_names_are_offered(tmp_path: Path) -> None:
         tmp_path,
         CONTEXT + 'import "model.forge" as m\nfrom "models.forge" import smal\nfrom "std:models" import lama3_8b\n',
     )
-    assert [d.help[0] for d in loaded.diagnostics] == ["`models.forge`?", "`small`?", "`llama3_8b`?"]
+    assert [d.help[0] for d in loaded.diagnostics] == [
+        "did you mean `models.forge`?",
+        "did you mean `small`?",
+        "did you mean `llama3_8b`?",
+    ]
     assert codes(loaded) == ["FP0204"] * 3
     loaded = main(tmp_path, CONTEXT + 'import "models.forge" as m\nplan a extends context { seed = m.smal }\n')
-    assert only(loaded).help == ("`m.small`?",)
+    assert only(loaded).help == ("did you mean `m.small`?",)
 
 
 def test_a_cycle_of_imports_is_named_with_every_edge(tmp_path: Path) -> None:

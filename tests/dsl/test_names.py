@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forgeplan.dsl.suggest import distance, nearest
+from forgeplan.diagnostics.suggest import distance, nearest
 from tests.dsl.plans import CONTEXT, at, codes, extended, job_of, labelled, only, read, values
 
 
@@ -77,19 +77,19 @@ def test_a_cycle_between_lets_and_between_plans_is_named() -> None:
     ("body", "code", "place", "help"),
     [
         ("model.tie = falsee", "FP0201", "falsee", None),
-        ("schedule = cosin {}", "FP0210", "cosin", "`cosine`?"),
+        ("schedule = cosin {}", "FP0210", "cosin", "did you mean `cosine`?"),
         ("schedule = adamw { lr = 1 }", "FP0210", "adamw", None),
-        ("model = llama3_9b {}", "FP0201", "llama3_9b", "`llama3_8b`?"),
-        ("eval e { source = wbe, every = 1 steps }", "FP0201", "wbe", "`web`?"),
+        ("model = llama3_9b {}", "FP0201", "llama3_9b", "did you mean `llama3_8b`?"),
+        ("eval e { source = wbe, every = 1 steps }", "FP0201", "wbe", "did you mean `web`?"),
         ("eval e { source = batch, every = 1 steps }", "FP0213", "batch", None),
-        ("seed = mesh.dp_shrad", "FP0201", "dp_shrad", "`mesh.dp_shard`?"),
-        ("seed = model.parms", "FP0201", "parms", "`model.params`?"),
+        ("seed = mesh.dp_shrad", "FP0201", "dp_shrad", "did you mean `mesh.dp_shard`?"),
+        ("seed = model.parms", "FP0201", "parms", "did you mean `model.params`?"),
         ("let bf16 = 2", "FP0208", "bf16", None),
         ("let adamw = 2", "FP0208", "adamw", None),
         ("let eval = 2", "FP0208", "eval", None),
         ("let a = 1\nlet a = 2", "FP0202", "a", None),
         ("eval e { source = web, every = 1 steps }\neval e { source = web, every = 1 steps }", "FP0202", "e", None),
-        ("assert cluster.arch == sm91", "FP0311", "sm91", "`sm90`?"),
+        ("assert cluster.arch == sm91", "FP0311", "sm91", "did you mean `sm90`?"),
     ],
 )
 def test_a_name_that_means_nothing_is_reported_once_at_its_place(
@@ -105,7 +105,7 @@ def test_a_name_that_means_nothing_is_reported_once_at_its_place(
 def test_an_unknown_plan_silences_what_its_base_might_have() -> None:
     loaded = read("forge 1\nplan a extends bas { seed = 1, mesh.dp_shrad = 3 }\npartial plan base {}\n")
     assert [(d.code, at(loaded, d)) for d in loaded.diagnostics] == [("FP0209", "bas"), ("FP0301", "dp_shrad")]
-    assert loaded.diagnostics[0].help == ("`base`?",)
+    assert loaded.diagnostics[0].help == ("did you mean `base`?",)
 
 
 def test_the_command_line_holds_nothing_unknown() -> None:

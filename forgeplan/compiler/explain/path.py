@@ -5,9 +5,10 @@ from __future__ import annotations
 from forgeplan.compiler.derived import derived_values
 from forgeplan.compiler.explain.page import table, wrapped
 from forgeplan.compiler.schema import setting_at
-from forgeplan.compiler.wording import listing, nearest, plan_text, written_at
+from forgeplan.compiler.wording import listing, plan_text, written_at
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.diagnostics.source import Sources
+from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.spec.job import Job
 from forgeplan.spec.provenance import Leaf
 from forgeplan.spec.setting import DERIVED, Setting
@@ -69,4 +70,4 @@ def _unknown(job: Job, path: str) -> str:
     if below:
         return f"`{path}` is a record; its values are {listing(below)}"
     meant = nearest(path, known)
-    return f"the plan has no `{path}`" + (f"; did you mean `{meant}`?" if meant else "")
+    return f"the plan has no `{path}`" + (f"; {did_you_mean(meant)}" if meant else "")

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant
-from forgeplan.compiler.wording import amount, listing, nearest
+from forgeplan.compiler.wording import amount, listing
 from forgeplan.diagnostics.diagnostic import Label
+from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.spec.quantity import NUMBER, SHARE, Quantity
 
 
@@ -34,7 +35,7 @@ def mixture_names_sources(facts: Facts) -> Iterator[Finding]:
                 f"the mixture draws from `{name}`, and there is no such source",
                 _label(facts, "mixture", f"`{name}` is no source"),
                 _label(facts, "sources", f"sources: {listing(sources)}"),
-                help=(f"did you mean `{meant}`?",) if meant else (f"the sources are {listing(sources)}",),
+                help=(did_you_mean(meant),) if meant else (f"the sources are {listing(sources)}",),
             )
 
 

@@ -11,6 +11,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def did_you_mean(name: str) -> str:
+    return f"did you mean `{name}`?"
+
+
 def ranked(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Known names that `name` may be a slip of, nearest first."""
     allowed = 1 if len(name) <= 4 else 2 if len(name) <= 8 else 3
