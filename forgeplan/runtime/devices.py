@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from forgeplan.diagnostics.codes import Code
+from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.diagnostics.refusals import DEVICE
 from forgeplan.plan.execution_plan import ExecutionPlan
 
@@ -16,20 +16,21 @@ def device_for(plan: ExecutionPlan, local_rank: int) -> torch.device:
     return torch.device("cpu") if plan.job.cluster.arch == "cpu" else torch.device("cuda", local_rank)
 
 
-def device_problem(plan: ExecutionPlan, local_rank: int) -> tuple[Code, str]:
-    """What this rank's device lacks: "" if nothing, else a message and, on the next line, what to do."""
+def check_device(plan: ExecutionPlan, local_rank: int) -> None:
+    """Refusal FP1004 with what this rank's device lacks."""
     cluster = plan.job.cluster
+    if cluster.arch == "cpu":
+        return
     advice = "compile for this machine: `--set cluster.arch=…`, `--set cluster.hbm=…`"
-    problem = ""
-    if cluster.arch != "cpu":
-        if not torch.cuda.is_available():
-            problem = f"the plan is for {cluster.arch}, and this process has no accelerator"
-            advice = "compile for this machine: `--set cluster.arch=cpu`, or check the driver with `forgeplan doctor`"
-        elif torch.cuda.device_count() <= local_rank:
-            problem = f"local rank {local_rank} has no device: this machine has {torch.cuda.device_count()}"
-        else:
-            problem = _shortfall(cluster.arch, cluster.hbm, local_rank)
-    return DEVICE, f"{problem}\n{advice}" if problem else ""
+    if not torch.cuda.is_available():
+        problem = f"the plan is for {cluster.arch}, and this process has no accelerator"
+        advice = "compile for this machine: `--set cluster.arch=cpu`, or check the driver with `forgeplan doctor`"
+    elif torch.cuda.device_count() <= local_rank:
+        problem = f"local rank {local_rank} has no device: this machine has {torch.cuda.device_count()}"
+    else:
+        problem = _shortfall(cluster.arch, cluster.hbm, local_rank)
+    if problem:
+        raise Refusal(DEVICE, problem, advice)
 
 
 def architecture(local_rank: int) -> str:

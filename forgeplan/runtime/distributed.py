@@ -7,7 +7,8 @@ clear message on rank 0 and not a group that never forms.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 
 import torch
@@ -19,8 +20,8 @@ from torch.distributed.rendezvous import rendezvous
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.diagnostics.refusals import LAUNCH_ENVIRONMENT, WORLD_SIZE
 from forgeplan.plan.execution_plan import ExecutionPlan
-from forgeplan.runtime.devices import device_for, device_problem
-from forgeplan.runtime.ranks import Ranks
+from forgeplan.runtime.devices import check_device, device_for
+from forgeplan.runtime.ranks import Ranks, guarded, opened
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _PATIENCE = timedelta(minutes=10)
@@ -67,6 +68,24 @@ class OtherRankFailed(Exception):
         self.exit_code = exit_code
 
 
+@contextmanager
+def _store_trouble(place: Place) -> Iterator[None]:
+    """A store that cannot be opened, is gone or does not answer is Refusal FP1007, in one line."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        at = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise Refusal(
+            LAUNCH_ENVIRONMENT,
+            f"rank {place.rank} of {place.world} does not find the others through {at}: {reason}",
+            (
+                "MASTER_ADDR must be the machine of rank 0, and MASTER_PORT a port that is free there",
+                "on one machine, `forgeplan run FILE --nproc N` chooses a free port itself",
+            ),
+        ) from error
+
+
 @define
 class Meeting:
     """The ranks before they are a process group. `store` is None for a process alone."""
@@ -79,7 +98,8 @@ class Meeting:
         """Connect to the store that the launcher opened; waits for it."""
         if place.world == 1 and "MASTER_ADDR" not in os.environ:
             return cls(place, None)
-        store, _, _ = next(iter(rendezvous("env://", place.rank, place.world, timeout=_PATIENCE)))
+        with _store_trouble(place):
+            store, _, _ = next(iter(rendezvous("env://", place.rank, place.world, timeout=_PATIENCE)))
         restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         return cls(place, PrefixStore(f"forgeplan/{restarts}", store))
 
@@ -88,7 +108,8 @@ class Meeting:
         if self.store is None:
             return read()
         if self.place.rank != 0:
-            answer = self.store.get("plan")
+            with _store_trouble(self.place):
+                answer = self.store.get("plan")
             if answer[:1] == b"!":
                 raise OtherRankFailed(int(answer[1:]))
             return answer[1:]
@@ -100,25 +121,29 @@ class Meeting:
         self.store.set("plan", "=" + content.decode())
         return content
 
-    def first_problem(self, mine: str) -> str:
-        """The problem of the lowest rank that has one, on every rank; "" if none has."""
+    def agree(self, check: Callable[[], None]) -> None:
+        """Run `check` on every rank; the Refusal of the lowest rank that has one is raised on all."""
         if self.store is None:
-            return mine
-        rank, world = self.place.rank, self.place.world
-        self.store.set(f"problem/{rank}", mine or " ")
-        if rank == 0:
-            found = [self.store.get(f"problem/{r}").decode().strip() for r in range(world)]
-            self.store.set("problem", next((p for p in found if p), " "))
-        return self.store.get("problem").decode().strip()
+            return check()
+        with _store_trouble(self.place):
+            self.store.set(f"check/{self.place.rank}", guarded(check))
+            if self.place.rank == 0:
+                answers = [self.store.get(f"check/{rank}").decode() for rank in range(self.place.world)]
+                self.store.set("check", next((a for a in answers if a != guarded(_nothing)), guarded(_nothing)))
+            opened([self.store.get("check").decode()])
 
     def is_first_to_say(self, what: str) -> bool:
-        """Whether no rank has said this yet. A store that is gone leaves everyone free to speak."""
+        """Whether no rank has said this yet. Where the store is gone, only rank 0 speaks."""
         if self.store is None:
             return True
         try:
             return self.store.add(f"said/{what}", 1) == 1
         except (RuntimeError, ValueError):
             return self.place.rank == 0
+
+
+def _nothing() -> None:
+    """A check that finds nothing."""
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -136,14 +161,15 @@ def exit_code_of(error: BaseException) -> int:
 def join(plan: ExecutionPlan, meeting: Meeting) -> tuple[Ranks, torch.device]:
     """Check world and device against the plan, make the process group, and return who and where this rank is.
 
-    Raises Refusal FP1003 or FP1004, on every rank and before a group is made.
+    Raises Refusal FP1003 or FP1004 on every rank, before a group is made, and FP1007 if it cannot be made.
     """
     place = meeting.place
-    check_world(plan, place)
-    code, problem = device_problem(plan, place.local_rank)
-    found = meeting.first_problem(problem)
-    if found:
-        raise Refusal(code, *found.split("\n"))
+
+    def check() -> None:
+        check_world(plan, place)
+        check_device(plan, place.local_rank)
+
+    meeting.agree(check)
     device = device_for(plan, place.local_rank)
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -153,8 +179,22 @@ def join(plan: ExecutionPlan, meeting: Meeting) -> tuple[Ranks, torch.device]:
     if place.world > 1:
         backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
         store = PrefixStore("group", meeting.store) if meeting.store is not None else None
-        distributed.init_process_group(backend, store=store, rank=place.rank, world_size=place.world)
+        with _group_trouble(place):
+            distributed.init_process_group(backend, store=store, rank=place.rank, world_size=place.world)
     return Ranks(place.rank, place.world), device
+
+
+@contextmanager
+def _group_trouble(place: Place) -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise Refusal(
+            LAUNCH_ENVIRONMENT,
+            f"rank {place.rank} of {place.world} cannot connect to the others: {reason}",
+            "look at the network with `forgeplan doctor`, or name an interface: GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME",
+        ) from error
 
 
 def check_world(plan: ExecutionPlan, place: Place) -> None:

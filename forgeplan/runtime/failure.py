@@ -19,7 +19,12 @@ from forgeplan.runtime.distributed import Meeting
 from forgeplan.runtime.launch_folder import VARIABLE, LaunchFolder
 from forgeplan.runtime.options import ExitCode
 
-_LOST_PEER = re.compile(r"closed by peer|reset by peer|Broken pipe|gloo/transport|NCCL communicator was aborted")
+_LOST_PEER = re.compile(
+    r"closed by peer|reset by peer|Broken pipe|gloo/transport|Connection was likely closed"
+    r"|NCCL communicator was aborted|ncclRemoteError|remote process exited"
+)
+_NO_MEMORY = re.compile(r"can't allocate memory|not enough memory")
+"""What torch says on a CPU, in a RuntimeError."""
 
 
 @define
@@ -46,8 +51,9 @@ class Failures:
                 self._say(f"error: rank {rank} lost the connection to another rank, which ended or was killed", "crash")
             return ExitCode.FAILED
         where = f"\n  help: the traceback is in {self.log_path}" if self.log_path is not None else ""
-        if isinstance(error, torch.cuda.OutOfMemoryError):
-            self._say(f"error: rank {rank} ran out of device memory: {_first_line(error)}{where}", "crash")
+        if _is_out_of_memory(error):
+            what = "device memory" if isinstance(error, torch.OutOfMemoryError) else "memory"
+            self._say(f"error: rank {rank} ran out of {what}: {_first_line(error)}{where}", "crash")
             return ExitCode.FAILED
         self._say(
             f"internal error on rank {rank}: {type(error).__name__}: {_first_line(error)}\n"
@@ -60,8 +66,7 @@ class Failures:
         folder = os.environ.get(VARIABLE)
         if folder is not None:
             LaunchFolder(Path(folder)).announce_end()
-        if self.log is not None:
-            self.log.write(text + "\n")
+        self._write_log(text + "\n")
         if self.meeting is None or self.meeting.is_first_to_say(key):
             with contextlib.suppress(OSError):
                 self._terminal.write(text + "\n")
@@ -69,10 +74,19 @@ class Failures:
     def _trace(self, error: BaseException) -> None:
         text = "".join(traceback.format_exception(error))
         if self.log is not None:
-            self.log.write(text)
+            self._write_log(text)
         elif not _LOST_PEER.search(str(error)):
             sys.stderr.write(text)
 
+    def _write_log(self, text: str) -> None:
+        if self.log is not None:
+            with contextlib.suppress(OSError):  # a full disk must not hide the reason
+                self.log.write(text)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or _NO_MEMORY.search(str(error)) is not None
+
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), "")
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

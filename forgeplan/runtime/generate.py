@@ -63,7 +63,7 @@ class Writer:
         plan = _for_one_process(read(load_plan(checkpoint.path)), device)
         bundle = build(plan, device)
         weights = {f"model.{name}": p.detach() for name, p in bundle.model.named_parameters()}
-        load_tensors(checkpoint.path, weights, alone=True, part="model.")
+        load_tensors(checkpoint.path, weights, Ranks(), part="model.")
         spec = plan.job.tokenizer
         project = project or project_above(checkpoint.path, plan.run_dir) or Path.cwd()
         tokenizer = load_tokenizer(spec, project) if spec is not None else None

@@ -77,8 +77,9 @@ def _leaves(value: Any, path: str, change: Change) -> Iterator[tuple[str, tuple[
     if _is_block(value):
         if hasattr(value, "tag"):
             yield path, (value.tag, change)
-        for name, setting in settings_of(type(value)).items():
-            inner = getattr(value, attribute_name(name, type(value)))
+        block: type = type(value)
+        for name, setting in settings_of(block).items():
+            inner = getattr(value, attribute_name(name, block))
             yield from _leaves(inner, f"{path}.{name}".lstrip("."), setting.change)
     elif isinstance(value, dict):
         for key, inner in value.items():

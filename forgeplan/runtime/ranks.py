@@ -32,19 +32,19 @@ class Ranks:
 
     def from_first(self, decide: Callable[[], Any]) -> Any:
         """What `decide` returns on rank 0, on every rank."""
-        answer = [_guarded(decide) if self.is_first else ""]
+        answer = [guarded(decide) if self.is_first else ""]
         if self.world > 1:
             distributed.broadcast_object_list(answer, src=0)
-        return _opened(answer)[0]
+        return opened(answer)[0]
 
     def from_all(self, work: Callable[[], Any]) -> list[Any]:
         """What `work` returns on each rank, in rank order, on every rank."""
-        mine = _guarded(work)
+        mine = guarded(work)
         if self.world == 1:
-            return _opened([mine])
+            return opened([mine])
         answers = [""] * self.world
         distributed.all_gather_object(answers, mine)
-        return _opened(answers)
+        return opened(answers)
 
     def together(self, work: Callable[[], T]) -> T:
         """What `work` returns here, once it has succeeded on every rank; it may return anything."""
@@ -65,7 +65,8 @@ class SharedError(OSError):
     """The file system refused something to one rank; raised on all."""
 
 
-def _guarded(work: Callable[[], Any]) -> str:
+def guarded(work: Callable[[], Any]) -> str:
+    """What `work` returns, or the Refusal or OSError that it meets, as text for the other ranks: see `opened`."""
     try:
         return json.dumps({"value": work()})
     except OSError as error:
@@ -75,7 +76,8 @@ def _guarded(work: Callable[[], Any]) -> str:
         return json.dumps({"refusal": [refusal.code.id, refusal.message, refusal.help]})
 
 
-def _opened(texts: list[str]) -> list[Any]:
+def opened(texts: list[str]) -> list[Any]:
+    """The values in texts of `guarded`, one a rank. Raises what the first rank met that met something."""
     answers = [json.loads(text) for text in texts]
     for answer in answers:
         if "refusal" in answer:

@@ -18,7 +18,6 @@ from forgeplan.runtime.dry_run import directory_of
 from forgeplan.runtime.failure import Failures
 from forgeplan.runtime.options import RunOptions
 from forgeplan.runtime.rank_log import open_log
-from forgeplan.runtime.ranks import SharedError
 from forgeplan.runtime.run_directory import hold
 from forgeplan.runtime.session import Session
 from forgeplan.runtime.signals import Signals
@@ -42,12 +41,16 @@ def run_worker(read_plan: Callable[[], bytes], options: RunOptions, received: Si
         plan = meeting.bytes_from_first(read_plan)
     except OtherRankFailed as other:
         return other.exit_code
+    except Refusal as refusal:
+        if meeting.place.rank == 0:
+            raise
+        return failures.refused(refusal)
     try:
         return _run(plan, options, signals, meeting, failures)
     except Refusal as refusal:
         return failures.refused(refusal)
-    except (SaveFailed, SharedError) as failure:
-        help = "earlier checkpoints are intact; once there is space and permission to write, run again"
+    except (SaveFailed, OSError) as failure:
+        help = "earlier checkpoints are intact; once there is space and permission to read and write, run again"
         return failures.refused(Refusal(TROUBLE, str(failure), help))
     except Exception as error:  # the last resort of the process: logged whole, told in one line, exit code 3
         return failures.crashed(error)

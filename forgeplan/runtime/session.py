@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -85,10 +86,7 @@ class Session:
     def _train(self, bundle: Bundle, optimizer: Optimizer, data: TrainData) -> int:
         evals = self._open_evals(bundle)
         saver = self._saver(data)
-        reporter = None
-        if self.ranks.is_first:
-            reporter = Reporter.open(self.plan, self.directory, self.state, self.device, entropies(evals))
-            self._announce_signals(reporter.display.say)
+        reporter = self.ranks.together(lambda: self._open_reporter(evals))
         services = RunServices(
             self.plan, bundle, optimizer, self.ranks, self.signals, evals, saver, reporter, self._checkpoint
         )
@@ -161,16 +159,19 @@ class Session:
 
     def _open_data(self, bundle: Bundle) -> TrainData:
         data_rank, project = bundle.meshes.data_rank, Path(self.options.project)
-        data = TrainData(self.plan, data_rank=data_rank, project=project, barrier=self.ranks.wait)
+        data = self.ranks.together(
+            lambda: TrainData(self.plan, data_rank=data_rank, project=project, barrier=self.ranks.wait)
+        )
         self._say(data.describe())
         return data
 
     def _open_evals(self, bundle: Bundle) -> Mapping[str, EvalData]:
         data_rank, project = bundle.meshes.data_rank, Path(self.options.project)
-        return {
-            name: EvalData(self.plan, name, data_rank=data_rank, project=project, barrier=self.ranks.wait)
-            for name in self.plan.job.eval
-        }
+
+        def opened(name: str) -> EvalData:
+            return EvalData(self.plan, name, data_rank=data_rank, project=project, barrier=self.ranks.wait)
+
+        return {name: self.ranks.together(partial(opened, name)) for name in self.plan.job.eval}
 
     def _resume(self, decision: Decision, bundle: Bundle, optimizer: Optimizer, data: TrainData) -> None:
         if decision.path is None:
@@ -179,8 +180,15 @@ class Session:
         record = self.ranks.together(lambda: load_data_record(path))
         self.ranks.together(lambda: data.check_unchanged(record))
         self.state = self.ranks.together(lambda: load_state(path))
-        load_tensors(path, named_tensors(bundle.model, optimizer), alone=self.ranks.world == 1)
+        load_tensors(path, named_tensors(bundle.model, optimizer), self.ranks)
         self._checkpoint = path
+
+    def _open_reporter(self, evals: Mapping[str, EvalData]) -> Reporter | None:
+        if not self.ranks.is_first:
+            return None
+        reporter = Reporter.open(self.plan, self.directory, self.state, self.device, entropies(evals))
+        self._announce_signals(reporter.display.say)
+        return reporter
 
     def _saver(self, data: TrainData) -> Saver:
         written = self.plan.job.checkpoint.keep

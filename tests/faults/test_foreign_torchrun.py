@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
+
+import pytest
 
 from forgeplan.runtime.checkpoint.load import load_state
 from forgeplan.spec.nonfinite.policies import Skip
@@ -69,3 +72,26 @@ def test_ranks_that_see_different_files_stop_with_one_message(tmp_path: Path) ->
     assert ended.exit_code == 1
     assert ended.err.count("error[FP1013]: every checkpoint in runs/small/checkpoints is damaged") == 1
     assert "rank 1 does not see step-4/complete.json" in ended.err
+
+
+@pytest.mark.parametrize("moment", ["opening", "reading"])
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("refused", "error[FP0612]: a made-up refusal"),
+        ("unreadable", "web.bin"),
+        ("out-of-memory", "error: rank 1 ran out of memory"),
+    ],
+)
+def test_what_fails_on_one_rank_alone_ends_all_at_once_and_is_said_once(
+    tmp_path: Path, moment: str, what: str, message: str
+) -> None:
+    """torchrun waits 30 s for ranks that do not end by themselves; a start and an end take a few."""
+    run = start_torchrun(plan_bytes(ranks=2, steps=10), tmp_path, 2, f"{moment}-{what}")
+    began = time.monotonic()
+    ended = run.wait(60)
+    assert ended.exit_code == 1
+    assert time.monotonic() - began < 25
+    said = [line for line in ended.err.splitlines() if "error" in line and ("FP" in line or "rank" in line)]
+    assert sum(message in line for line in said) == 1, ended.err
+    assert "internal error" not in ended.err

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from forgeplan.diagnostics.data_codes import FILES
+from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.options import RunOptions
 from forgeplan.runtime.run import run_worker
 
@@ -19,6 +24,14 @@ def disturb(kind: str) -> None:
         import forgeplan.runtime.checkpoint.layout as layout
 
         layout.read_marker = lambda path: None  # type: ignore[assignment]
+    elif kind.startswith("opening-") and rank == 1:
+        import forgeplan.runtime.data.opening as opening
+
+        opening._tokenizer = _raising(kind.removeprefix("opening-"))  # type: ignore[assignment]
+    elif kind.startswith("reading-") and rank == 1:
+        from forgeplan.runtime.data.train_data import TrainData
+
+        TrainData._read = _raising(kind.removeprefix("reading-"))  # type: ignore[method-assign]
     elif kind == "crash-on-rank-1" and rank == 1:
         import forgeplan.runtime.step as step
 
@@ -26,6 +39,20 @@ def disturb(kind: str) -> None:
             raise RuntimeError("a made-up crash")
 
         step.forward_loss = crash  # type: ignore[assignment]
+
+
+def _raising(what: str) -> Callable[..., Any]:
+    """A function that fails as the word says."""
+    errors = {
+        "refused": Refusal(FILES, "a made-up refusal"),
+        "unreadable": OSError(errno.EIO, "Input/output error", "web.bin"),
+        "out-of-memory": MemoryError(),
+    }
+
+    def fail(*args: object) -> None:
+        raise errors[what]
+
+    return fail
 
 
 def _poison_gradients(steps: set[int], rank: int) -> None:

@@ -19,25 +19,29 @@ from forgeplan.runtime.checkpoint import layout
 from forgeplan.runtime.checkpoint.storage import METADATA, Planner, Reader
 from forgeplan.runtime.checkpoint.unpickle import read_metadata
 from forgeplan.runtime.files import read_json_object
+from forgeplan.runtime.ranks import Ranks
 from forgeplan.runtime.state import TrainState
 
 _NAMED = 5
 
 
-def load_tensors(path: Path, tensors: Mapping[str, Tensor], *, alone: bool, part: str = "") -> None:
-    """Fill `tensors` in place from a checkpoint; collective unless `alone`. Resharding is implied.
+def load_tensors(path: Path, tensors: Mapping[str, Tensor], ranks: Ranks, *, part: str = "") -> None:
+    """Fill `tensors` in place from a checkpoint; collective. Resharding is implied.
 
     Every tensor of the checkpoint whose name starts with `part` must be asked for, and every tensor asked for be there
-    with its global shape: Refusal FP1015 otherwise, before anything changes. FP1014 for a pickle.
+    with its global shape: Refusal FP1015 otherwise, on every rank before anything changes. FP1014 for a pickle.
     """
-    stored = stored_shapes(path)
     wanted = {name: tuple(t.shape) for name, t in tensors.items()}
-    _compare(path, wanted, {n: s for n, s in stored.items() if n.startswith(part)})
+
+    def compare() -> None:
+        _compare(path, wanted, {n: s for n, s in stored_shapes(path).items() if n.startswith(part)})
+
+    ranks.together(compare)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         try:
             load_distributed(
-                dict(tensors), storage_reader=Reader(path / layout.TENSORS), planner=Planner(), no_dist=alone
+                dict(tensors), storage_reader=Reader(path / layout.TENSORS), planner=Planner(), no_dist=ranks.world == 1
             )
         except CheckpointException as error:
             raise _unwrapped(error, path) from error

@@ -31,8 +31,8 @@ def open_sources(
 ) -> tuple[dict[str, Source], Tokenizer | None]:
     """The named sources, and the plan's tokenizer. Data rank 0 goes first, the others find its work in the cache.
 
-    Calls `barrier` exactly once on each rank, also where a file is refused: every rank then refuses it. Ranks that do
-    not share a file system with rank 0 do the work again.
+    Calls `barrier` exactly once on each rank, whatever happens, so that no rank waits in it for one that has failed.
+    Ranks that do not share a file system with rank 0 do the work again.
     """
 
     def open_all() -> tuple[dict[str, Source], Tokenizer | None]:
@@ -49,12 +49,9 @@ def open_sources(
         barrier()
         return open_all()
     try:
-        found = open_all()
-    except Refusal:
+        return open_all()
+    finally:
         barrier()
-        raise
-    barrier()
-    return found
 
 
 def _tokenizer(plan: ExecutionPlan, project: Path) -> Tokenizer | None:

@@ -43,7 +43,7 @@ def flip_a_bit(path: Path, offset: int) -> None:
 def test_tensors_counters_and_plan_come_back_bit_for_bit(tmp_path: Path) -> None:
     path = save(tmp_path, 3)
     found = {name: torch.full((7, 5), float("nan")) for name in tensors()}
-    load_tensors(path, found, alone=True)
+    load_tensors(path, found, ALONE)
     for name, tensor in tensors(3).items():
         assert torch.equal(found[name], tensor), name
     assert load_state(path) == TrainState(step=3, samples=24, wall_seconds=0.5)
@@ -130,7 +130,7 @@ def test_saving_a_step_again_replaces_it(tmp_path: Path) -> None:
     save(tmp_path, 4, seed=1)
     path = save(tmp_path, 4, keep=3, seed=2)
     found = tensors(0)
-    load_tensors(path, found, alone=True)
+    load_tensors(path, found, ALONE)
     assert all(torch.equal(found[name], tensor) for name, tensor in tensors(2).items())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["latest", "step-4"]
 
@@ -140,15 +140,15 @@ def test_a_state_that_is_absent_or_misshapen_is_refused_before_anything_changes(
     wanted = {**tensors(7), "optim.head.weight.exp_avg": torch.zeros(2)}
     before = {name: tensor.clone() for name, tensor in wanted.items()}
     with pytest.raises(Refusal, match=r"FP1015.*lacks 1 of 4 states \(optim.head.weight.exp_avg\)"):
-        load_tensors(path, wanted, alone=True)
+        load_tensors(path, wanted, ALONE)
     assert all(torch.equal(wanted[name], before[name]) for name in wanted)
     misshapen = {**tensors(), "model.embedding.weight": torch.zeros(7, 6)}
     with pytest.raises(Refusal, match=r"FP1015.*model.embedding.weight is 7×5 there and 7×6 in the plan"):
-        load_tensors(path, misshapen, alone=True)
+        load_tensors(path, misshapen, ALONE)
     fewer = tensors()
     del fewer["model.embedding.weight"]
     with pytest.raises(Refusal, match=r"FP1015.*holds 1 states that the plan does not have"):
-        load_tensors(path, fewer, alone=True)
+        load_tensors(path, fewer, ALONE)
 
 
 def test_a_failed_save_leaves_the_earlier_checkpoint_and_nothing_half_done(
@@ -180,7 +180,7 @@ def test_a_pickle_that_names_a_function_is_refused_and_not_run(tmp_path: Path, m
     path = save(tmp_path / "checkpoints", 1)
     (path / "tensors" / ".metadata").write_bytes(pickle.dumps(Attack()))
     with pytest.raises(Refusal, match=r"FP1014.*names posix.system"):
-        load_tensors(path, tensors(), alone=True)
+        load_tensors(path, tensors(), ALONE)
     assert not (tmp_path / "attacked").exists()
 
 
@@ -192,7 +192,7 @@ def test_metadata_that_declares_a_tensor_as_bytes_is_refused(tmp_path: Path) -> 
     metadata.state_dict_metadata["model.embedding.weight"] = BytesStorageMetadata()
     (path / "tensors" / ".metadata").write_bytes(pickle.dumps(metadata))
     with pytest.raises(Refusal, match=r"FP1014"):
-        load_tensors(path, tensors(), alone=True)
+        load_tensors(path, tensors(), ALONE)
 
 
 def test_metadata_that_points_outside_the_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_metadata_that_points_outside_the_checkpoint_is_refused(tmp_path: Path) 
     next(iter(metadata.storage_data.values())).relative_path = "../../secret"
     (path / "tensors" / ".metadata").write_bytes(pickle.dumps(metadata))
     with pytest.raises(Refusal, match=r"FP1014.*outside the checkpoint"):
-        load_tensors(path, tensors(), alone=True)
+        load_tensors(path, tensors(), ALONE)
 
 
 @pytest.mark.parametrize("change", [{"step": "3"}, {"step": True}, {"samples": 1.5}, {"tokens": -1}, {"more": 1}])
