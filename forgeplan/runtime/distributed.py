@@ -123,14 +123,20 @@ class Meeting:
 
     def agree(self, check: Callable[[], None]) -> None:
         """Run `check` on every rank; the Refusal of the lowest rank that has one is raised on all."""
-        if self.store is None:
-            return check()
-        with _store_trouble(self.place):
-            self.store.set(f"check/{self.place.rank}", guarded(check))
-            if self.place.rank == 0:
-                answers = [self.store.get(f"check/{rank}").decode() for rank in range(self.place.world)]
-                self.store.set("check", next((a for a in answers if a != guarded(_nothing)), guarded(_nothing)))
-            opened([self.store.get("check").decode()])
+        mine = guarded(check)
+        if self.store is not None:
+            with _store_trouble(self.place):
+                mine = self._first_refusal(self.store, mine)
+        opened([mine])
+
+    def _first_refusal(self, store: Store, mine: str) -> str:
+        """Of the `guarded` answers of all ranks, the first that is not like a check that found nothing."""
+        store.set(f"check/{self.place.rank}", mine)
+        if self.place.rank == 0:
+            fine = guarded(lambda: None)
+            answers = (store.get(f"check/{rank}").decode() for rank in range(self.place.world))
+            store.set("check", next((answer for answer in answers if answer != fine), fine))
+        return str(store.get("check").decode())
 
     def is_first_to_say(self, what: str) -> bool:
         """Whether no rank has said this yet. Where the store is gone, only rank 0 speaks."""
@@ -140,10 +146,6 @@ class Meeting:
             return self.store.add(f"said/{what}", 1) == 1
         except (RuntimeError, ValueError):
             return self.place.rank == 0
-
-
-def _nothing() -> None:
-    """A check that finds nothing."""
 
 
 def exit_code_of(error: BaseException) -> int:

@@ -53,6 +53,13 @@ def end(directory: RunDirectory, outcome: str, step: int, exit_code: int) -> Non
     replace(directory.manifest, json_bytes(content))
 
 
+def last_outcome(directory: RunDirectory) -> str | None:
+    """How the last session ended; None if it did not, or if there is none."""
+    sessions = (read_json_object(directory.manifest) or {}).get("sessions")
+    last = sessions[-1] if isinstance(sessions, list) and sessions else None
+    return str(last["outcome"]) if isinstance(last, dict) and "outcome" in last else None
+
+
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide numbers."""
     found = {"python": platform.python_version()}

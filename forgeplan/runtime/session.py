@@ -76,9 +76,10 @@ class Session:
             return
         try:
             sample = sample_of(self._checkpoint, Path(self.options.project))
-        except Refusal as refusal:
+        except (Refusal, OSError, MemoryError) as error:
             # The run is over and saved: that its model cannot write is news, and no failure of the run.
-            self._say("", f"no sample: {refusal.message}")
+            reason = error.message if isinstance(error, Refusal) else str(error) or type(error).__name__
+            self._say("", f"no sample: {reason}")
             return
         if sample is not None:
             self._say("", *sample.lines())
@@ -95,10 +96,11 @@ class Session:
         try:
             if not self.ranks.any(self.signals.stop_requested):
                 outcome = train(self.plan, bundle, optimizer, data, self.state, services)
-                if outcome is not Outcome.STOPPED and not services.evaluate_all(self.state.step):
-                    outcome = Outcome.STOPPED
+            # Before the last evaluations: they may take long, and a failure there must not cost what was trained.
             if self.state.step > 0:
                 services.save(self.state)
+            if outcome is not Outcome.STOPPED and not services.evaluate_all(self.state.step):
+                outcome = Outcome.STOPPED
         finally:
             self._checkpoint = services.saved
             if reporter is not None:
@@ -143,11 +145,11 @@ class Session:
         return found
 
     def _is_complete(self, decision: Decision) -> bool:
-        """Whether the last step is saved, and the run was not stopped in its last evaluation."""
+        """Whether the last step is saved, and the run came to its end: the last evaluations are made."""
         if decision.step is None or self.plan.steps is None or decision.step < self.plan.steps:
             return False
-        stopped: bool = self.ranks.from_first(self.directory.stopped.exists)
-        return not stopped
+        outcome = self.ranks.from_first(lambda: manifest.last_outcome(self.directory))
+        return bool(outcome == Outcome.FINISHED.value)
 
     def _prepare(self, decision: Decision) -> None:
         """What rank 0 writes before training."""

@@ -31,11 +31,11 @@ class Services(Protocol):
 
     def on_step(self, report: StepReport) -> None: ...
 
-    def evaluate_if_due(self, passage: Passage, state: TrainState) -> None:
-        """Evaluate where `passage.reaches(eval.every)`. The end of a run is not the loop's business."""
-
     def save_if_due(self, passage: Passage, state: TrainState) -> None:
         """Save where `passage.reaches(checkpoint.every)`. The end of a run is not the loop's business."""
+
+    def evaluate_if_due(self, passage: Passage, state: TrainState) -> None:
+        """Evaluate where `passage.reaches(eval.every)`. The end of a run is not the loop's business."""
 
 
 class Outcome(Enum):
@@ -82,8 +82,8 @@ def train(
             check_budget(plan.job.guard.nonfinite, state, totals.loss, totals.grad_norm)
         stopping = totals.stop
         passed = passage(plan, before, state)
-        services.evaluate_if_due(passed, state)
         services.save_if_due(passed, state)
+        services.evaluate_if_due(passed, state)
     return outcome
 
 

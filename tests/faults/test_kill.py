@@ -14,7 +14,7 @@ import pytest
 from forgeplan.runtime.checkpoint import layout
 from forgeplan.runtime.checkpoint.choose import choose
 from forgeplan.runtime.ranks import Ranks
-from tests.faults.processes import Run, finish, losses, start
+from tests.faults.processes import Run, finish, losses, records, start
 from tests.faults.small_plan import plan_bytes
 
 
@@ -88,3 +88,19 @@ def test_what_a_save_that_died_left_is_passed_over(tmp_path: Path, stage: str) -
     assert "resume from step 8" in ended.out
     assert losses(tmp_path / "runs/small") == expected
     assert layout.list_steps(checkpoints) == [4, 8, 12]
+
+
+def test_a_run_killed_in_its_last_evaluation_has_saved_its_last_step_and_evaluates_when_run_again(
+    tmp_path: Path,
+) -> None:
+    run = start(plan_bytes(steps=10, every=1000, eval_every=1000, eval_batches=100_000), tmp_path)
+    run.until_step(10)
+    run.until(lambda: layout.list_steps(run.directory / "checkpoints") == [10], "checkpoint of step 10")
+    kill_ranks(run)
+    run.wait()
+    again = plan_bytes(steps=10, every=1000, eval_every=1000, eval_batches=2)
+    ended = finish(again, tmp_path)
+    assert ended.exit_code == 0, ended.err
+    assert "resume from step 10" in ended.out
+    assert [r["step"] for r in records(run.directory, "eval")] == [10]
+    assert "nothing to do" in finish(again, tmp_path).out

@@ -80,8 +80,8 @@ def test_a_port_in_use_is_one_message() -> None:
         other.listen()
         port = str(other.getsockname()[1])
         code = (
-            "import sys; from forgeplan.runtime.run import run_worker; from forgeplan.runtime.options import RunOptions;"
-            " sys.exit(run_worker(lambda: b'', RunOptions()))"
+            "import sys; from forgeplan.runtime.run import run_worker;"
+            " from forgeplan.runtime.options import RunOptions; sys.exit(run_worker(lambda: b'', RunOptions()))"
         )
         given = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
         environment = {

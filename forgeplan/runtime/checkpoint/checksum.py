@@ -38,6 +38,8 @@ class SummedStream(io.BufferedIOBase):
         self._raw.flush()
 
     def fileno(self) -> int:
+        # Whoever asks is about to force the file to the disk, and what still is in a buffer would not be forced.
+        self._raw.flush()
         return self._raw.fileno()
 
     def writable(self) -> bool:

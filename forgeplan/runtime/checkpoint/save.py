@@ -64,6 +64,7 @@ class Saver:
 
     def _prepare(self, partial: Path) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(self.folder.parent)
         if partial.exists():
             shutil.rmtree(partial)
         (partial / layout.TENSORS).mkdir(parents=True)

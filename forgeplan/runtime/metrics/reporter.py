@@ -91,7 +91,10 @@ class Reporter:
             self._report(self._last)
         self.display.close()
         for sink in self.sinks:
-            sink.close()
+            try:
+                sink.close()
+            except OSError as error:
+                self.display.say(f"warning: the last metrics of {type(sink).__name__} are lost: {error}")
 
     def _report(self, report: StepReport) -> None:
         rates, memory = self.clock.interval(), peak_bytes_since_last(self.device)

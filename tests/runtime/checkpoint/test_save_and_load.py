@@ -11,6 +11,7 @@ import torch
 
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.checkpoint import layout
+from forgeplan.runtime.checkpoint.checksum import SummedStream
 from forgeplan.runtime.checkpoint.choose import choose
 from forgeplan.runtime.checkpoint.load import load_plan, load_state, load_tensors
 from forgeplan.runtime.checkpoint.save import SaveFailed, Saver
@@ -38,6 +39,14 @@ def flip_a_bit(path: Path, offset: int) -> None:
     data = bytearray(path.read_bytes())
     data[offset] ^= 1
     path.write_bytes(data)
+
+
+def test_a_file_that_is_forced_to_the_disk_is_whole_by_then(tmp_path: Path) -> None:
+    """torch forces `fileno()` to the disk while the end of the file may still be in a buffer."""
+    with (tmp_path / "shard").open("wb") as raw:
+        stream = SummedStream(raw)
+        stream.write(b"the last bytes")
+        assert os.fstat(stream.fileno()).st_size == 14
 
 
 def test_tensors_counters_and_plan_come_back_bit_for_bit(tmp_path: Path) -> None:

@@ -88,3 +88,19 @@ def test_an_evaluation_stands_beside_the_entropy_of_its_labels(
     assert "held_out loss 1.5000 nats on 1,234 labels (unigram entropy of the same labels 2.0000, ratio 0.750)" in (
         capsys.readouterr().out
     )
+
+
+def test_a_disk_that_is_full_at_the_end_is_no_failure_of_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full:
+        def write(self, record: dict[str, Any]) -> None: ...
+
+        def close(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    ending = reporter(tmp_path)
+    ending.sinks.append(Full())
+    ending.step(step(1))
+    ending.close()
+    assert "warning: the last metrics of Full are lost: [Errno 28] No space left on device" in capsys.readouterr().out
