@@ -74,3 +74,13 @@ class ExecutionPlan:
     """Hash of every part above, so that an altered one can be named."""
     file: str = ""
     """Hash of the whole file."""
+
+    @property
+    def sequences_per_step(self) -> int:
+        """Of all ranks and microbatches."""
+        return self.job.batch.accumulation * self.job.batch.micro * self.mesh.data_ranks
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Positions of one step, whether counted in the loss or not."""
+        return self.sequences_per_step * self.job.batch.length

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 
 from torch import distributed
@@ -58,13 +57,7 @@ def run_worker(read_plan: Callable[[], bytes], options: RunOptions, received: Si
         signals.run_is_over()
 
 
-def _ignore_advice_for_programmers() -> None:
-    # Nothing here works in place on what an FSDP unit returns, and a person with a plan could not do anything about it.
-    warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
-
-
 def _run(plan_bytes: bytes, options: RunOptions, signals: Signals, meeting: Meeting, failures: Failures) -> int:
-    _ignore_advice_for_programmers()
     plan = read(plan_bytes)
     ranks, device = join(plan, meeting)
     directory = directory_of(plan, options)

@@ -69,7 +69,7 @@ def train(
         sums = backward(bundle, microbatches, counted)
         totals = reduce_totals(bundle, sums, counted, watch, services.stop_requested())
         before, update = Progress.of(state), state.step + 1
-        rate = optimizer.peak_rate * rate_factor(plan.job.schedule, update, plan.steps, plan.estimates.tokens_per_step)
+        rate = optimizer.peak_rate * rate_factor(plan.job.schedule, update, plan.steps, plan.tokens_per_step)
         accepted = accepts(totals.loss, totals.grad_norm)
         if accepted:
             if plan.job.guard.clip is not None:
@@ -89,10 +89,9 @@ def train(
 
 def advance(plan: ExecutionPlan, state: TrainState, counted: int, accepted: bool, wall_seconds: float) -> None:
     """Count a completed step. A skipped one advances everything but the weights and their moments."""
-    batch = plan.job.batch
     state.step += 1
-    state.samples += batch.accumulation * batch.micro * plan.mesh.data_ranks
-    state.tokens += plan.estimates.tokens_per_step
+    state.samples += plan.sequences_per_step
+    state.tokens += plan.tokens_per_step
     state.counted += counted
     state.skipped += not accepted
     state.wall_seconds = wall_seconds

@@ -104,7 +104,8 @@ class Transformer(Module):
         positions_BT, documents_BT = _continued(past, tokens_BS, positions_BS, documents_BS)
         x_BSD = self.embedding(tokens_BS)
         batch, length = tokens_BS.shape
-        mask = build_mask(self.spec, length, past.length, documents_BT, batch, tokens_BS.device)
+        device, generating = tokens_BS.device, cache is not None
+        mask = build_mask(self.spec, length, past.length, documents_BT, batch, device, generating=generating)
         total = max(positions_BT.shape[1], past.total)
         tables = rotation(self.spec.rope, self.spec.head_dim, positions_BT[:, past.length :], total, x_BSD.dtype)
         states = {}

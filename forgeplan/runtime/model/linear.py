@@ -60,7 +60,9 @@ class Head(Module):
         weight_VD = tied_VD if self.weight is None else self.weight
         if weight_VD is None:
             raise InternalError("a tied head is called without the embedding's table")
-        return F.linear(x_BSD, in_dtype_of(x_BSD, weight_VD))[..., : self.vocab]
+        logits = F.linear(x_BSD, in_dtype_of(x_BSD, weight_VD))
+        # Never a view: FSDP hangs its hooks on what a unit returns, and an operation in place would lose them.
+        return logits if logits.shape[-1] == self.vocab else logits[..., : self.vocab].contiguous()
 
     def initial(self) -> dict[str, Initial]:
         return {} if self.weight is None else {"weight": Normal(self.std)}

@@ -33,13 +33,24 @@ class Mask:
 
 
 def build_mask(
-    spec: Decoder, num_queries: int, num_cached: int, documents_BT: Tensor | None, batch: int, device: torch.device
+    spec: Decoder,
+    num_queries: int,
+    num_cached: int,
+    documents_BT: Tensor | None,
+    batch: int,
+    device: torch.device,
+    *,
+    generating: bool = False,
 ) -> Mask:
-    """The mask of the last `num_queries` of `num_cached + num_queries` positions; documents cover all of them."""
+    """The mask of the last `num_queries` of `num_cached + num_queries` positions; documents cover all of them.
+
+    Where text is generated (always so with cached positions) every prompt has another length: a kernel that is compiled
+    for one length is not used.
+    """
     num_keys = num_cached + num_queries
     window = spec.window if spec.window is not None and spec.window < num_keys else None
     special = window is not None or documents_BT is not None
-    kernel = _kernel(spec, device, special, num_cached > 0)
+    kernel = kernel_for(spec, device.type, special, generating)
     if kernel == "flex":
         return Mask(kernel, blocks=_blocks(num_keys, window, documents_BT, batch, device))
     if kernel == "varlen":
@@ -49,14 +60,16 @@ def build_mask(
     return Mask(kernel, causal=num_queries > 1)
 
 
-def _kernel(spec: Decoder, device: torch.device, special: bool, cached: bool) -> str:
-    on_gpu = device.type != "cpu"
-    if not cached:
-        if spec.attention == "flex" or (spec.attention == "auto" and on_gpu and (special or spec.softcap is not None)):
+def kernel_for(spec: Decoder, device_type: str, special: bool, generating: bool) -> str:
+    """`special` is a mask that is not plainly causal."""
+    on_gpu = device_type != "cpu"
+    capped = spec.softcap is not None
+    if not generating:
+        if spec.attention == "flex" or (spec.attention == "auto" and on_gpu and (special or capped)):
             return "flex"
-        if spec.attention == "flash" and on_gpu and special:
+        if spec.attention == "flash" and on_gpu and special and not capped:
             return "varlen"
-    return "sdpa" if spec.softcap is None else "scores"
+    return "scores" if capped else "sdpa"
 
 
 def _visible(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import torch
 from attrs import frozen
 from torch import Tensor
@@ -104,12 +102,13 @@ def adamw_(
 
     w ← w·(1 − rate·decay) − rate·m̂ / (√v̂ + eps), with m̂ = m/(1 − β₁ᵗ), v̂ = v/(1 − β₂ᵗ) (Loshchilov and Hutter, 2019).
     """
-    updates = state.step.item()
+    # On the device: reading the count would make the host wait for every parameter.
+    updates = state.step.double()
     wide = at_least_fp32_dtype(torch.promote_types(weight.dtype, state.exp_avg.dtype))
     w, g = weight.to(wide), gradient.to(wide)
     m = state.exp_avg.to(wide).lerp(g, 1 - betas[0])
     v = state.exp_avg_sq.to(wide) * betas[1] + (1 - betas[1]) * g.square()
-    root = v.sqrt() / sqrt(1 - betas[1] ** updates) + eps
+    root = v.sqrt() / (1 - betas[1] ** updates).sqrt() + eps
     w = w * (1 - rate * weight_decay) - (rate / (1 - betas[0] ** updates)) * m / root
     weight.copy_(w)
     state.exp_avg.copy_(m)

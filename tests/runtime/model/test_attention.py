@@ -14,7 +14,7 @@ from forgeplan.runtime.init import initialise
 from forgeplan.runtime.model.attention import attend
 from forgeplan.runtime.model.cache import Cache
 from forgeplan.runtime.model.decoder import Transformer
-from forgeplan.runtime.model.mask import build_mask
+from forgeplan.runtime.model.mask import build_mask, kernel_for
 from forgeplan.spec.model.decoder import Decoder, Rope
 from forgeplan.spec.rope_scaling.scalings import Ntk
 from tests.runtime.tiny import decoder
@@ -76,6 +76,26 @@ def test_attention_is_its_definition(fields: dict[str, Any], packed: bool, backe
     with torch.no_grad():
         got = attend(spec, q, k, v, build_mask(spec, 8, 0, documents, 2, CPU))
     assert torch.allclose(got, naive(spec, q, k, v, documents), atol=1e-6 if backend == "flex" else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fields", "special", "training", "generating"),
+    [
+        ({}, False, "sdpa", "sdpa"),
+        ({}, True, "flex", "sdpa"),
+        ({"softcap": Fraction(2)}, False, "flex", "scores"),
+        ({"attention": "flex"}, False, "flex", "sdpa"),
+        ({"attention": "flash"}, False, "sdpa", "sdpa"),
+        ({"attention": "flash"}, True, "varlen", "sdpa"),
+        ({"attention": "flash", "softcap": Fraction(2)}, True, "scores", "scores"),
+    ],
+    ids=str,
+)
+def test_a_gpu_trains_with_the_kernel_that_knows_all_features_and_compiles_none_for_a_prompt(
+    fields: dict[str, Any], special: bool, training: str, generating: str
+) -> None:
+    spec = decoder(**fields)
+    assert [kernel_for(spec, "cuda", special, g) for g in (False, True)] == [training, generating]
 
 
 @pytest.mark.parametrize("fields", [{}, {"softcap": Fraction(5)}, {"window": 4}, {"attention": "math"}], ids=str)
@@ -149,4 +169,5 @@ def test_padded_rows_of_the_vocabulary_leave_no_trace() -> None:
     torch.nn.init.zeros_(model.head.weight)
     logits = model(torch.arange(10)[None]).logits_BSV
     assert logits.shape[-1] == 10
+    assert logits._base is None, "FSDP hangs hooks on it, which a view loses"
     assert F.cross_entropy(logits[0], torch.arange(10)).item() == pytest.approx(2.302585, abs=1e-6)
