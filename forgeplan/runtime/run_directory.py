@@ -19,11 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.diagnostics.refusals import DIRECTORY_HELD
 from forgeplan.runtime.files import json_bytes
+
+LOCK = "LOCK"
 
 
 @frozen
@@ -58,7 +60,7 @@ class RunDirectory:
 
     @property
     def lock(self) -> Path:
-        return self.root / "LOCK"
+        return self.root / LOCK
 
     @property
     def stopped(self) -> Path:
@@ -71,8 +73,12 @@ class Lock:
 
     path: Path
     _handle: int = field(repr=False)
+    _further: Lock | None = None
+    """Of the folder of checkpoints, where that is another."""
 
     def release(self) -> None:
+        if self._further is not None:
+            self._further.release()
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
         os.close(self._handle)
@@ -87,33 +93,46 @@ def project_above(path: Path, run_dir: str) -> Path | None:
 
 
 def hold(directory: RunDirectory, job: str, *, take_over: bool = False) -> Lock:
-    """Take the run directory for this process, or raise Refusal FP1010 naming the holder.
+    """Take the run directory and the folder of its checkpoints for this process, or raise Refusal FP1010 naming the
+    holder.
 
     The lock of a dead process of this machine is taken over silently. Whether a process of another machine lives
-    cannot be seen from here: its lock is respected until `take_over` says otherwise. Raises OSError if the folder
-    cannot be written.
+    cannot be seen from here: its lock is respected until `take_over` says otherwise. Raises OSError if a folder cannot
+    be written.
     """
-    directory.root.mkdir(parents=True, exist_ok=True)
+    lock, elsewhere = _hold(directory.root, job, take_over), directory.checkpoints.parent
+    if elsewhere.resolve() == directory.root.resolve():
+        return lock
+    try:
+        return evolve(lock, further=_hold(elsewhere, job, take_over))
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _hold(folder: Path, job: str, take_over: bool) -> Lock:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
     while True:
-        handle = os.open(directory.lock, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            _check_holder(directory, handle, take_over)
-            if _is_still(directory.lock, handle):
+            _check_holder(folder, handle, take_over)
+            if _is_still(path, handle):
                 _write_holder(handle, job)
-                return Lock(directory.lock, handle)
+                return Lock(path, handle)
         except BaseException:
             os.close(handle)
             raise
         os.close(handle)
 
 
-def _check_holder(directory: RunDirectory, handle: int, take_over: bool) -> None:
+def _check_holder(folder: Path, handle: int, take_over: bool) -> None:
     locked = _try_lock(handle)
     holder = _read_holder(handle)
     if holder is None:
         if locked:
             return
-        raise _held(directory, "a process that has just started", ())
+        raise _held(folder, "a process that has just started", ())
     here = holder.get("host") == socket.gethostname()
     if locked and (here or take_over):
         return
@@ -123,7 +142,7 @@ def _check_holder(directory: RunDirectory, handle: int, take_over: bool) -> None
         advice = ("it holds the lock at this moment: it is alive",)
     else:
         advice = ("if that machine no longer runs it: --take-over",)
-    raise _held(directory, _described(holder), advice)
+    raise _held(folder, _described(holder), advice)
 
 
 def _try_lock(handle: int) -> bool:
@@ -200,5 +219,5 @@ def _age(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} seconds"
 
 
-def _held(directory: RunDirectory, holder: str, advice: tuple[str, ...]) -> Refusal:
-    return Refusal(DIRECTORY_HELD, f"{directory.root} is in use by {holder}", advice)
+def _held(folder: Path, holder: str, advice: tuple[str, ...]) -> Refusal:
+    return Refusal(DIRECTORY_HELD, f"{folder} is in use by {holder}", advice)

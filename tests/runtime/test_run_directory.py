@@ -49,6 +49,25 @@ def test_a_living_process_is_named_and_its_death_frees_the_directory(tmp_path: P
     hold(RunDirectory(tmp_path), "again").release()
 
 
+def test_two_runs_cannot_write_checkpoints_into_one_folder(tmp_path: Path) -> None:
+    """Each would delete the other's as its own oldest ones."""
+    shared = tmp_path / "shared"
+    other = another_process(shared)
+    try:
+        with pytest.raises(Refusal, match=rf"FP1010: {shared} is in use by process {other.pid}"):
+            hold(RunDirectory(tmp_path / "mine", shared), "mine")
+    finally:
+        other.kill()
+        other.wait()
+    assert not (tmp_path / "mine/LOCK").exists()
+    lock = hold(RunDirectory(tmp_path / "mine", shared), "mine")
+    assert (tmp_path / "mine/LOCK").exists()
+    assert (shared / "LOCK").exists()
+    lock.release()
+    assert not (tmp_path / "mine/LOCK").exists()
+    assert not (shared / "LOCK").exists()
+
+
 def test_a_process_id_that_was_given_to_another_program_is_no_obstacle(tmp_path: Path) -> None:
     """The lock is the operating system's; the number in the file is for people."""
     holder = {"host": socket.gethostname(), "pid": os.getppid(), "job": "dead", "started": "2026-01-01T00:00:00+00:00"}

@@ -126,6 +126,8 @@ def _write(folder: Path, texts: Iterator[str], tokenizer: Tokenizer) -> None:
             out.write(np.array(closing, dtype).tobytes())
             position += len(tokens) + len(closing)
             ends.append(position)
+        out.flush()
+        os.fsync(out.fileno())  # a later start trusts the size
     np.save(folder / "documents.npy", np.column_stack((np.asarray(ends, np.uint64), np.asarray(hashes, np.uint64))))
     facts = {"dtype": dtype.name, "tokens": position, "documents": len(ends)}
     (folder / "entry.json").write_text(json.dumps(facts), "utf-8")
