@@ -66,7 +66,8 @@ class Builder:
 
     def name(self, index: int) -> syntax.Name:
         start, end = self.starts[index], self.ends[index]
-        return syntax.Name(self.text[start:end], span=Span(self.file, start, end))
+        # A key in quotes is reported, and is the name that it quotes.
+        return syntax.Name(self.text[start:end].strip('"'), span=Span(self.file, start, end))
 
     def path_of(self, indices: list[int]) -> syntax.Path:
         names = tuple(map(self.name, indices))

@@ -17,6 +17,7 @@ from forgeplan.diagnostics.span import Span
 from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare, declare_values, repeated
+from forgeplan.dsl.library import STD
 from forgeplan.dsl.parser import parse
 from forgeplan.dsl.references import CYCLE
 from forgeplan.dsl.scope import BrokenBinding, ModuleBinding, Scope
@@ -28,7 +29,6 @@ TOO_MANY = code("FP0206", "import depth ≤ 16, ≤ 256 files, ≤ 16 MiB togeth
 MAX_DEPTH = 16
 MAX_FILES = 256
 MAX_BYTES = 16 * 2**20
-_STD = Path(__file__).parent.parent / "std"
 
 
 @define(eq=False, slots=False)
@@ -154,10 +154,14 @@ class Importer:
             elif imported is not None and name.text in imported.plans:
                 self._declare_plan(module, name, imported.plans[name.text])
             else:
-                module.scope.names.setdefault(name.text, BrokenBinding(name.text, name.span))
-                module.plans.setdefault(name.text, None)
+                known = [*imported.scope.names, *imported.plans] if imported is not None else []
+                meant = nearest(name.text, known)
+                # Where the rest of the file spells the name right, that is no second fault.
+                for word in {name.text, meant or name.text} - {other.text for other in item.names if other is not name}:
+                    module.scope.names.setdefault(word, BrokenBinding(word, name.span))
+                    module.plans.setdefault(word, None)
                 if imported is not None and not imported.damaged:
-                    self.report(_not_exported(imported, name))
+                    self.report(_not_exported(imported, name, known, meant))
 
     # files ------------------------------------------------------------------------------------------------------------
 
@@ -175,7 +179,7 @@ class Importer:
 
     def _load_std(self, written: str, span: Span) -> Module | None:
         name = written.removeprefix("std:")
-        known = sorted(p.stem for p in _STD.glob("*.forge"))
+        known = sorted(p.stem for p in STD.glob("*.forge"))
         if name not in known:
             meant = nearest(name, known)
             help = did_you_mean(f"std:{meant}") if meant else f"there are {choice(f'std:{k}' for k in known)}"
@@ -216,7 +220,7 @@ class Importer:
     def _text(self, key: str, name: str, path: Path | None, span: Span) -> str | None:
         if key in self.unsaved:
             return self.unsaved[key]
-        file = path or _STD / f"{name.removeprefix('std:')}.forge"
+        file = path or STD / f"{name.removeprefix('std:')}.forge"
         try:
             return file.read_bytes().decode("utf-8")
         except UnicodeDecodeError as reason:
@@ -250,11 +254,9 @@ class Importer:
         self.report(CYCLE.at(labels[-1], "files import one another: " + " → ".join(path), *labels[:-1]))
 
 
-def _not_exported(imported: Module, name: syntax.Name) -> Diagnostic:
+def _not_exported(imported: Module, name: syntax.Name, known: list[str], meant: str | None) -> Diagnostic:
     from forgeplan.dsl.names import replacing
 
-    known = [*imported.scope.names, *imported.plans]
-    meant = nearest(name.text, known)
     help = did_you_mean(meant) if meant else f"it has {choice(known[:12])}" if known else "it declares nothing"
     message = f"{imported.name} has no `{name.text}`"
     return NOT_FOUND.at(name.span, message, help=help, fixes=replacing(name.span, meant))

@@ -9,6 +9,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safet
 from forgeplan.diagnostics.span import Span
 from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest, ranked
 from forgeplan.dsl import syntax
+from forgeplan.dsl.library import module_of
 from forgeplan.dsl.scope import Scope
 from forgeplan.dsl.vocabulary import a_kind, all_fields, alternatives, kinds_in_words, members, places_of, structural
 from forgeplan.spec import types as t
@@ -52,6 +53,8 @@ def _no_component(ref: syntax.NameRef, kind: str, scope: Scope) -> Diagnostic:
     if kinds_of(ref.name):
         message = f"`{ref.name}` is {kinds_in_words(ref.name)}, and this takes {a_kind(kind)}"
         return NO_COMPONENT.at(ref.span, message, help=f"known: {choice(known)}")
+    if from_library := _from_library(ref):
+        return from_library
     meant = nearest(ref.name, [*known, *scope.all_names()])
     fix = replacing(ref.span, meant)
     if meant is not None and meant not in known:
@@ -61,15 +64,27 @@ def _no_component(ref: syntax.NameRef, kind: str, scope: Scope) -> Diagnostic:
     return NO_COMPONENT.at(ref.span, message, help=[*helps, f"known: {choice(known)}"], fixes=fix)
 
 
+def _from_library(ref: syntax.NameRef) -> Diagnostic | None:
+    """What is said of a name that a `std:` module has, where nothing imports it."""
+    module = module_of(ref.name)
+    if module is None:
+        return None
+    help = f'it is one of the library: `from "std:{module}" import {ref.name}`'
+    return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=help)
+
+
 def unknown_name(ref: syntax.NameRef, scope: Scope, expected: t.FieldType | None, plan_names: list[str]) -> Diagnostic:
     """What is said of a bare word that means nothing where it stands."""
     if ref.name == "self":
         return UNKNOWN_NAME.at(ref.span, "`self` stands only in a record, whose fields it reads")
     meant = ranked(ref.name, [*members(expected), *scope.all_names(), *plan_names])
-    helps = [f"{choice(meant)}?"] if meant else []
+    if from_library := _from_library(ref):
+        return from_library
+    helps = [f"did you mean {choice(meant)}?"] if meant else []
     if not meant:
         field = ref.name if places_of(ref.name) else nearest(ref.name, all_fields())
-        helps = [f"a field is read by its full path: {choice(places_of(field)[:3])}"] if field else []
+        declared = f"declare it: `let {ref.name} = …`, or `param {ref.name}: Type = …` to set it from the command line"
+        helps = [f"a field is read by its full path: {choice(places_of(field)[:3])}"] if field else [declared]
     fix = replacing(ref.span, meant[0] if meant else None)
     return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=helps, fixes=fix)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 from tests.dsl.plans import CONTEXT, at, described, extended, read
@@ -134,3 +135,9 @@ def test_reading_ends_where_brackets_of_two_kinds_are_crossed() -> None:
         "metrics = { every = 10 steps, sinks = [tensorboard} ]\neval held { source = web, every = 1 step }"
     )
     assert loaded.diagnostics
+
+
+def test_a_key_in_quotes_is_read_as_the_name_that_it_is() -> None:
+    loaded = extended('optimizer = adamw { "lr": 3e-4, "betas" = [0.9, 0.95] }')
+    assert [d.code for d in loaded.diagnostics] == ["FP0110", "FP0110"]
+    assert loaded.job("example").leaves["optimizer.lr"].value == Fraction(3, 10_000)

@@ -166,3 +166,15 @@ def test_a_text_in_an_editor_stands_for_the_file(tmp_path: Path) -> None:
     unsaved = {str((tmp_path / "lib.forge").resolve()): "forge 1\nlet a = 5\n"}
     loaded = load(str(tmp_path / "main.forge"), text, derived=derived_values(), unsaved=unsaved)
     assert values(loaded.job("p"), "seed") == [5]
+
+
+def test_a_name_that_an_import_misspells_is_one_fault_wherever_it_is_used() -> None:
+    loaded = read(f"{CONTEXT}plan p extends context {{}}\n".replace("import llama3_8b", "import lama3_8b"))
+    assert only(loaded).help == ("did you mean `llama3_8b`?",)
+
+
+@pytest.mark.parametrize(("name", "module"), [("llama3_8b", "models"), ("h200_node", "clusters")])
+def test_a_name_of_the_library_that_is_not_imported_comes_with_its_import(name: str, module: str) -> None:
+    text = f"{CONTEXT}plan p extends context {{}}\n".replace(f'from "std:{module}" import {name}\n', "")
+    fault = only(read(text))
+    assert (fault.code, fault.help[0]) == ("FP0201", f'it is one of the library: `from "std:{module}" import {name}`')
