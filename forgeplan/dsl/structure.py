@@ -167,15 +167,18 @@ def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> 
         )
     units = [unit for dimension in wanted for unit in units_of(dimension)]
     fixes: tuple[Fix, ...] = ()
+    help = f"units: {', '.join(units)}"
     if wanted == (SHARE,):
         written = show(Quantity(value.amount, SHARE))
+        help = f"as a share: `{written}`"
         fixes = (Fix(f"write `{written}`", (Edit(place.span, written),), Safety.ASK),)
     elif len(units) == 1 and isinstance(place.expr, syntax.Number):
         unit = units[0].removesuffix("s") if value.amount == 1 else units[0]
         end = Span(place.span.file, place.span.end, place.span.end)
+        help = f"with its unit: `{place.expr.spelling} {unit}`"
         fixes = (safe_fix(f"write `{place.expr.spelling} {unit}`", end, f" {unit}"),)
     message = f"`{place.path}` takes {words}, and {show(value)} has no unit"
-    return UNKNOWN_UNIT.at(place.span, message, help=f"units: {', '.join(units)}", fixes=fixes)
+    return UNKNOWN_UNIT.at(place.span, message, help=help, fixes=fixes)
 
 
 def _not_whole(value: Quantity, place: Place) -> Diagnostic:

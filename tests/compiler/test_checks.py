@@ -164,6 +164,11 @@ def test_one_value_that_breaks_two_rules_is_one_message() -> None:
     assert any(note.startswith("FP0407: ") for note in found.notes)
 
 
+def test_a_run_with_two_ends_is_not_judged_by_one_of_them() -> None:
+    (fault,) = check(job({"budget.steps": 1000, "schedule.warmup": steps(2000)}))
+    assert fault.code == "FP0902"
+
+
 def test_faults_with_causes_of_their_own_are_reported_apart() -> None:
     found = errors({"model.kv_heads": 5, "mixture": {"web": share(85)}, "batch.length": 8192})
     assert sorted(d.code for d in found) == ["FP0502", "FP0505", "FP0604"]

@@ -22,7 +22,7 @@ def one_horizon(facts: Facts) -> Iterator[Finding]:
             f"{amount(facts['batch.tokens'].value, TOKENS)} = {amount(total, TOKENS)}",
             steps,
             tokens,
-            help=("delete one of the two",),
+            help=("delete one of the two, or set it to none: `budget.tokens = none` or `budget.steps = none`",),
         )
     if not has_tokens and (steps is None or steps.value is None) and (wall is None or wall.value is None):
         place = facts.place("budget")

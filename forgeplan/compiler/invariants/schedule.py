@@ -17,6 +17,8 @@ def parts_fit_the_run(facts: Facts) -> Iterator[Finding]:
     end = facts.get("budget.steps")
     if end is None or end.value is None or facts.block("schedule") is None:
         return
+    if end.written and (budget := facts.get("budget.tokens")) is not None and budget.value is not None:
+        return  # The run has two ends, which is a fault of its own.
     tokens = facts["batch.tokens"].value
     parts = [fact for name in ("warmup", "decay") if (fact := facts.get(f"schedule.{name}")) is not None]
     lengths = {fact.path: updates_of(fact.value, end.value, tokens) or 0 for fact in parts}
