@@ -134,6 +134,20 @@ def test_gradients_may_be_reduced_in_every_microbatch(pools: Pools) -> None:
     assert trained.norms == pytest.approx(wanted.norms, rel=1e-9)
 
 
+def test_gradients_of_bf16_weights_add_up_in_the_dtype_of_reduction(pools: Pools) -> None:
+    """Reduced in every microbatch or once: 64 parts, each rounded to bf16, are summed in fp32."""
+    precision = Precision(params="bf16", compute="fp32", reduce="fp32", moments="fp32")
+    plan = execution_plan(mesh=FSDP2, precision=precision, accumulation=128, micro=1, total_steps=1)
+    cluster = attrs.evolve(plan.job.cluster, arch="sm90")
+    often = attrs.evolve(plan, job=attrs.evolve(plan.job, cluster=cluster))
+    once, each = (pools[2].run("tests.parity.executed:train_and_report", p, False)[0] for p in (plan, often))
+    assert {gradient.dtype for gradient in each.gradients.values()} == {torch.bfloat16}
+    summed_once, summed_each = (
+        torch.cat([trained.gradients[name].float().flatten() for name in once.gradients]) for trained in (once, each)
+    )
+    assert (summed_each - summed_once).norm() <= 5e-3 * summed_once.norm()
+
+
 def test_a_failing_rank_costs_one_case_not_the_session(pools: Pools) -> None:
     with pytest.raises(RankFailed, match="a rank fails on purpose"):
         pools[2].run("tests.parity.on_ranks:fail_on_one_rank")

@@ -27,8 +27,7 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
     model: Any = bundle.model
     model.set_compute_dtype(dtype_of(operation.compute))
     if bundle.meshes.fsdp is None:
-        if operation.reduce != operation.params:
-            _accumulate_in(dtype_of(operation.reduce), bundle)
+        _accumulate_in(operation, bundle)
         return
     with _one_group_for_equal_meshes():
         _shard_units(operation, bundle, model)
@@ -39,6 +38,8 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
             module.set_force_sum_reduction_for_comms(True)
     if _unreduced_gradients_fit(operation, bundle):
         bundle.before_microbatch = model.set_requires_gradient_sync
+    else:
+        _accumulate_in(operation, bundle)
 
 
 def drop_gathered(model: nn.Module) -> None:
@@ -78,8 +79,14 @@ def _unreduced_gradients_fit(operation: Fsdp, bundle: Bundle) -> bool:
     return num_bytes <= SHARE_FOR_UNREDUCED_GRADIENTS * cluster.hbm
 
 
-def _accumulate_in(dtype: torch.dtype, bundle: Bundle) -> None:
-    """Let gradients of plain tensors add up in `dtype` over the microbatches, as they do under FSDP."""
+def _accumulate_in(operation: Fsdp, bundle: Bundle) -> None:
+    """Let gradients that are there after every microbatch add up in the dtype of reduction.
+
+    Autograd and FSDP add them in the dtype of the parameter: in bf16, the sum of many would stop growing.
+    """
+    if operation.reduce == operation.params:
+        return
+    dtype = dtype_of(operation.reduce)
     sums: dict[str, Tensor] = {}
 
     def add(is_last: bool) -> None:
