@@ -11,6 +11,7 @@ from forgeplan.diagnostics.data_codes import SPLIT
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.data.assemble import microbatch
+from forgeplan.runtime.data.documents import DocumentSamples
 from forgeplan.runtime.data.entropy import entropy_of_counts
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.runtime.data.opening import Barrier, alone, open_sources
@@ -107,12 +108,11 @@ class EvalData:
             return wanted
         found = -(-there // self._batch.micro)
         if found == 0:
-            share = f"its split of {100 * float(self._block.split):.4g} %" if self._block.split else "it"
-            raise Refusal(
-                SPLIT,
-                f"{where}: {share} holds no sequence of length {self._batch.length:,}",
-                "take a larger split, or a shorter batch.length",
-            )
+            share = f"its split of {100 * float(self._block.split):.4g}%" if self._block.split else "it"
+            helps = ["take a larger split, or a shorter batch.length"]
+            if self._block.split and isinstance(self._samples, DocumentSamples):
+                helps.insert(0, "documents are held out whole: give it more of them (files, or lines of jsonl)")
+            raise Refusal(SPLIT, f"{where}: {share} holds no sequence of length {self._batch.length:,}", helps)
         if isinstance(wanted, str):
             return found
         if wanted > found:

@@ -74,8 +74,9 @@ def test_a_split_without_a_document_is_refused(eval_data, tmp_path):
     plan = make_plan(
         {"web": TextFiles("one.txt", shuffle=True)}, tokenizer=Byte(), evals={"e": held_out("web", Fraction(1, 10**6))}
     )
-    with pytest.raises(Refusal, match=r"FP0618: eval e: .* its split of 0.0001 % holds no sequence of length 4"):
+    with pytest.raises(Refusal, match=r"FP0618: eval e: .* its split of 0.0001% holds no sequence of length 4") as told:
         eval_data(plan, "e")
+    assert "documents are held out whole" in told.value.help[0]
 
 
 def test_unigram_entropy_is_that_of_the_counted_labels(eval_data, tmp_path):
