@@ -79,20 +79,20 @@ def compounds(draw: st.DrawFn, values: st.SearchStrategy[str]) -> str:
     one, two, three = draw(values), draw(values), draw(values)
     operator, at_break = draw(OPERATORS), draw(breaks())
     forms = [
-        draw(lists(values)),
-        draw(records(values)),
-        f"adamw {draw(records(values))}",
-        f"({one}) {operator}{at_break}({two})",
-        f"({one} {operator} {two}) {draw(OPERATORS)} {three}",
-        f"if {one}{at_break}then {two}{draw(breaks())}else {three}",
-        f"[for x in {one} if {two}: {three}]",
-        f"min({one},{at_break}{two})",
-        f"({one})[{two}].{draw(NAMES)}",
-        f"not {one}",
-        f"-{draw(NAMES)} ** 2",
-        f"a < {draw(NAMES)} <= {draw(NUMBERS)}",
+        lambda: draw(lists(values)),
+        lambda: draw(records(values)),
+        lambda: f"adamw {draw(records(values))}",
+        lambda: f"({one}) {operator}{at_break}({two})",
+        lambda: f"(({one}) {operator} ({two})) {draw(OPERATORS)} ({three})",
+        lambda: f"if {one}{at_break}then {two}{draw(breaks())}else {three}",
+        lambda: f"[for x in {one} if {two}: {three}]",
+        lambda: f"min({one},{at_break}{two})",
+        lambda: f"({one})[{two}].{draw(NAMES)}",
+        lambda: f"not ({one})",
+        lambda: f"-{draw(NAMES)} ** 2",
+        lambda: f"a < {draw(NAMES)} <= {draw(NUMBERS)}",
     ]
-    return draw(st.sampled_from(forms))
+    return draw(st.sampled_from(forms))()
 
 
 VALUES = st.recursive(scalars(), compounds, max_leaves=6)
@@ -103,18 +103,18 @@ def statements(draw: st.DrawFn) -> str:
     value, name = draw(VALUES), draw(NAMES)
     path = ".".join(draw(st.lists(NAMES, min_size=1, max_size=3)))
     forms = [
-        f"{path}={value}",
-        f"{path} ={draw(gaps())}{value}",
-        f"{path} = {value}",
-        f"{path} += {value}",
-        f"delete {path}",
-        f"let {name} = {value}",
-        f"assert {value}{draw(breaks())}else {draw(STRINGS)}",
-        f"warn {value}",
-        f"eval {name} {draw(records(VALUES))}",
-        f"phase {name} after a, {path} {draw(records(VALUES))}",
+        lambda: f"{path}={value}",
+        lambda: f"{path} ={draw(gaps())}{value}",
+        lambda: f"{path} = {value}",
+        lambda: f"{path} += {value}",
+        lambda: f"delete {path}",
+        lambda: f"let {name} = {value}",
+        lambda: f"assert {value}{draw(breaks())}else {draw(STRINGS)}",
+        lambda: f"warn {value}",
+        lambda: f"eval {name} {draw(records(VALUES))}",
+        lambda: f"phase {name} after a, {path} {draw(records(VALUES))}",
     ]
-    return draw(st.sampled_from(forms))
+    return draw(st.sampled_from(forms))()
 
 
 @st.composite
@@ -128,18 +128,20 @@ def bodies(draw: st.DrawFn) -> str:
 def declarations(draw: st.DrawFn) -> str:
     name = draw(NAMES)
     forms = [
-        'import "lib/hw.forge" as hw',
-        'from "std:models" import llama3_8b,\n  debug',
-        f"param {name}: Rate(1e-6 .. 1e-2) = {draw(scalars())}",
-        f"param {name}: List[Int]?",
-        f"let {name}: Tokens = {draw(VALUES)}",
-        f"plan {name} {draw(bodies())}",
-        f"partial plan {name} extends lib.base {draw(bodies())}",
-        f"plan {name} {{ profile smoke {draw(bodies())} }}",
-        f"sweep {name} over base {{ axis lr in {draw(lists(VALUES))}\n zip {{ axis a in 0 .. 2 }}, limit = 2 runs }}",
-        f'test "title" for {name} {{ expect {draw(VALUES)}\n expect error FP0412 with {{ mesh.tp = 3 }} }}',
+        lambda: 'import "lib/hw.forge" as hw',
+        lambda: 'from "std:models" import llama3_8b,\n  debug',
+        lambda: f"param {name}: Rate(1e-6 .. 1e-2) = {draw(scalars())}",
+        lambda: f"param {name}: List[Int]?",
+        lambda: f"let {name}: Tokens = {draw(VALUES)}",
+        lambda: f"plan {name} {draw(bodies())}",
+        lambda: f"partial plan {name} extends lib.base {draw(bodies())}",
+        lambda: f"plan {name} {{ profile smoke {draw(bodies())} }}",
+        lambda: (
+            f"sweep {name} over base {{ axis lr in {draw(lists(VALUES))}\n zip {{ axis a in 0 .. 2 }}, limit = 2 }}"
+        ),
+        lambda: f'test "title" for {name} {{ expect {draw(VALUES)}\n expect error FP0412 with {{ mesh.tp = 3 }} }}',
     ]
-    return draw(st.sampled_from(forms))
+    return draw(st.sampled_from(forms))()
 
 
 @st.composite

@@ -146,7 +146,7 @@ def test_an_empty_line_parts_a_comment_from_the_statement_below() -> None:
     assert format_text(text) == text
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan_texts())
 def test_formatting_keeps_meaning_and_comments_and_is_stable(text: str) -> None:
     singular = text.replace("1 sequences", "1 sequence").replace("1 steps", "1 step")
