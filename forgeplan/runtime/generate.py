@@ -141,7 +141,9 @@ class Writer:
                 GENERATION,
                 f"a prompt of {longest:,} tokens and {new_tokens:,} new ones make {longest + new_tokens:,};"
                 f" the model's context is {context:,}",
-                f"at most {room:,} new tokens fit" if room > 0 else f"shorten the prompt to {context - 1:,} tokens",
+                f"at most {room:,} new tokens fit: `--max-new-tokens {room}`"
+                if room > 0
+                else f"shorten the prompt to {context - 1:,} tokens",
             )
 
     def _tokenizer(self) -> Tokenizer:

@@ -104,7 +104,7 @@ def test_longer_than_the_context_is_refused_with_the_numbers(writer: Writer) -> 
     message = "FP1020: a prompt of 30 tokens and 10 new ones make 40; the model's context is 32"
     with pytest.raises(Refusal, match=message) as refused:
         list(writer.tokens([[1] * 30], Request(10)))
-    assert refused.value.help == ("at most 2 new tokens fit",)
+    assert refused.value.help == ("at most 2 new tokens fit: `--max-new-tokens 2`",)
     assert len(list(writer.tokens([[1] * 30], Request(2, GREEDY)))) == 2
 
 

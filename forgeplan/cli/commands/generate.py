@@ -70,7 +70,8 @@ def command(
 
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
     writer = Writer.load(Path(checkpoint), project)
-    write(prompt, end="")
-    for piece in writer.stream(prompt, Request(max_new_tokens, sampling, seed, stop)):
+    pieces = writer.stream(prompt, Request(max_new_tokens, sampling, seed, stop))
+    write(prompt + next(pieces, ""), end="")  # a refusal comes with the first piece, and nothing stands before it
+    for piece in pieces:
         write(piece, end="")
     write("")
