@@ -14,7 +14,7 @@ from forgeplan.compiler.grouping import grouped
 from forgeplan.compiler.invariants.registry import Finding, invariants
 from forgeplan.compiler.passes.manager import Results
 from forgeplan.compiler.project import output_roots
-from forgeplan.diagnostics.diagnostic import Diagnostic
+from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.spec.job import Job
 
 
@@ -32,7 +32,9 @@ def check(job: Job) -> list[Diagnostic]:
             legal = partial(probe.legal, found.code.id)
             findings += found(attrs.evolve(facts, legal=legal))
     view = job.name if job.name != job.plan_name else ""
-    diagnostics = (attrs.evolve(d, view=view) for d in grouped(findings, probe.remaining))
+    diagnostics = (
+        attrs.evolve(d, view=view, labels=d.labels or (Label(job.place),)) for d in grouped(findings, probe.remaining)
+    )
     return sorted(diagnostics, key=Diagnostic.sort_key)
 
 
@@ -47,6 +49,8 @@ def facts_of(job: Job) -> Facts:
         job.plan_name,
         job.file,
         Path(job.project),
+        job.place,
+        job.is_damaged,
         output_roots(Path(job.project)),
         results=lambda name: results[0][name],
     )

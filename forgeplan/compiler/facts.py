@@ -86,6 +86,10 @@ class Facts:
     plan_name: str
     file: str
     project: Path
+    plan_place: Span
+    """Of the plan's name."""
+    is_damaged: bool = False
+    """Whether a statement of the plan could not be read: what seems missing may be it."""
     output_roots: tuple[Path, ...] = ()
     """Folders outside the project that `forge.toml` opens for output."""
     results: Callable[[str], Any] = field(default=lambda name: {}[name], eq=False, repr=False)
@@ -125,14 +129,17 @@ class Facts:
         """What the schema says about the field at a path."""
         return setting_at(path, self.leaves)
 
-    def place(self, path: str) -> Span | None:
-        """A span for a part of the plan: its own, or that of the first value below it that a file wrote."""
-        below = [path, *(p for p in self.leaves if p.startswith(path + "."))]
-        for candidate in below:
-            leaf = self.leaves.get(candidate)
-            if leaf is not None and leaf.origin.span.file != SCHEMA:
-                return leaf.origin.span
-        return None
+    def place(self, *paths: str) -> Span:
+        """A span for a part of the plan: its own, or that of the first value below it that a file wrote.
+
+        Of several paths, for the first that has a place; the plan's name where none has.
+        """
+        for path in paths:
+            for candidate in (path, *(p for p in self.leaves if p.startswith(path + "."))):
+                leaf = self.leaves.get(candidate)
+                if leaf is not None and leaf.origin.span.file != SCHEMA:
+                    return leaf.origin.span
+        return self.plan_place
 
     def legal_values(self, path: str, candidates: Iterable[Any]) -> list[Any]:
         """Of the candidates for the field at `path`, in their order, those with which every check holds."""

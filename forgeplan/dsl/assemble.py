@@ -36,7 +36,21 @@ def assemble(
     derived = {path: value for path in view.derived if (value := _derived(view, path, leaves)) is not None}
     checks = tuple(done for item, scope, layer in view.checks if (done := check(view, item, scope, layer)) is not None)
     stack = view.stack
-    return Job(stack.name, stack.plan.name.text, file, project, leaves, blocks, plan, derived, checks, hashes, vary)
+    return Job(
+        stack.name,
+        stack.plan.name.text,
+        file,
+        project,
+        leaves,
+        blocks,
+        plan,
+        derived,
+        checks,
+        hashes,
+        vary,
+        stack.plan.name.span,
+        view.is_damaged,
+    )
 
 
 def _read_constants(view: View) -> None:

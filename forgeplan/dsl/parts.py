@@ -77,10 +77,12 @@ def _fields(slot: Slot, block: type, shape: RecordShape, whole: Contribution) ->
         else:
             live.setdefault(name, []).append(c.below())
     old = _superseded(slot)
+    # What is unreadable or refused here may be about any field that nobody writes: none of them has its default.
+    may_be_meant = slot.path != "" and (shape.damaged or bool(opened.rejected))
     for name, setting in settings.items():
         path = f"{slot.path}.{name}" if slot.path else name
         child = Slot(slot.ev, path, setting.type, setting, slot, live.get(name), old.get(name))
-        child.broken = name in opened.rejected or (shape.damaged and slot.path != "" and not child.found.written)
+        child.broken = name in opened.rejected or (may_be_meant and not child.found.written)
         opened.children[name] = child
     _require(slot, opened, settings, meant, _place(shape.span, whole))
     return opened

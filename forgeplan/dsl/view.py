@@ -115,6 +115,13 @@ class View:
             self.ev.scopes.append(scope)
         return scope
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a statement of one of the bodies could not be read: what seems missing may be it."""
+        whole = self.root.found.whole
+        given = whole.expr if whole is not None else None
+        return isinstance(given, Given) and isinstance(given.value, Shaped) and given.value.shape().damaged
+
     # what expressions can read ----------------------------------------------------------------------------------------
 
     def __contains__(self, name: object) -> bool:

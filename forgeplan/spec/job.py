@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from forgeplan.diagnostics.span import NOWHERE, Span
 from forgeplan.spec.plan import Plan
 from forgeplan.spec.provenance import Leaf
 
@@ -49,3 +50,7 @@ class Job:
     """sha256 of every file that took part, by name."""
     vary: Callable[[Mapping[str, Any]], Job] = field(eq=False, repr=False)
     """The same job with other final values at some paths, as if written on the command line; the rest is recomputed."""
+    place: Span = NOWHERE
+    """Of the plan's name, for what no smaller place stands for."""
+    is_damaged: bool = False
+    """Whether a statement of the plan, of a base or of the profile could not be read: what seems missing may be it."""

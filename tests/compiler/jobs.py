@@ -160,6 +160,7 @@ class _Maker:
             (),
             {"example.forge": "0" * 64},
             lambda values: job({**self.written, **values}, name=self.name, base={}),
+            Span("example.forge", 0, 0),
         )
 
     def block(self, cls: type, at: str) -> Any:

@@ -25,9 +25,8 @@ def one_horizon(facts: Facts) -> Iterator[Finding]:
             help=("delete one of the two, or set it to none: `budget.tokens = none` or `budget.steps = none`",),
         )
     if not has_tokens and (steps is None or steps.value is None) and (wall is None or wall.value is None):
-        place = facts.place("budget")
         yield one_horizon.at(
             "nothing bounds the run: the budget has neither tokens nor steps nor wall time",
-            Label(place, "") if place else None,
+            Label(facts.place("budget")),
             help=("budget = { tokens = 20B tokens }", "or { steps = 10_000 steps }, or { wall = 12h }"),
         )

@@ -44,6 +44,6 @@ def splits_leave_something(facts: Facts) -> Iterator[Finding]:
         yield splits_leave_something.at(
             f"evaluations hold out {amount(total, SHARE)} of source `{source}`, and nothing is left to train on",
             *labels,
-            Label(place, f"source `{source}`") if place else None,
+            Label(place, f"source `{source}`"),
             help=(f"keep the sum of {' + '.join(f'eval.{name}.split' for name in names)} below 100%",),
         )

@@ -28,7 +28,7 @@ def unused_source(facts: Facts) -> Iterator[Finding]:
             place = facts.place(f"sources.{name}")
             yield unused_source.at(
                 f"source `{name}` is in no mixture and in no evaluation",
-                Label(place, "never read") if place else None,
+                Label(place, "never read"),
                 help=(f"delete it, or give it a weight: mixture.{name} = …",),
             )
 

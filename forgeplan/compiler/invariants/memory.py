@@ -29,7 +29,7 @@ def states_fit_the_device(facts: Facts) -> Iterator[Finding]:
     replicas = [d for d in divisors(facts["cluster.devices"].value) if d < facts["mesh.dp_replicate"].value]
     yield states_fit_the_device.at(
         f"a rank needs {bytes_text(needed)} for model states alone, and its device has {bytes_text(hbm.value)}",
-        Label(place, f"{facts['model.params'].value:,} parameters") if place else None,
+        Label(place, f"{facts['model.params'].value:,} parameters"),
         hbm,
         facts["mesh.dp_shard"],
         facts["mesh.dp_replicate"],

@@ -13,9 +13,8 @@ from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.spec.quantity import NUMBER, SHARE, Quantity
 
 
-def _label(facts: Facts, path: str, text: str) -> Label | None:
-    place = facts.place(path)
-    return Label(place, text) if place else None
+def _label(facts: Facts, path: str, text: str) -> Label:
+    return Label(facts.place(path), text)
 
 
 def even(names: list[str]) -> str:

@@ -58,7 +58,7 @@ def shares_have_a_whole(facts: Facts) -> Iterator[Finding]:
         place = facts.place("schedule")
         yield shares_have_a_whole.at(
             f"a {schedule.tag} schedule ends with the run, and only wall time bounds this one",
-            Label(place, f"schedule = {schedule.tag}") if place else None,
+            Label(place, f"schedule = {schedule.tag}"),
             wall,
             help=(horizon, "or schedule = constant {}"),
         )

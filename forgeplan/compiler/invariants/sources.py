@@ -45,7 +45,7 @@ def text_has_a_tokenizer(facts: Facts) -> Iterator[Finding]:
             place = facts.place(f"sources.{names[0]}")
             yield text_has_a_tokenizer.at(
                 f"source `{listing(names, '` and `')}` {why}",
-                Label(place, "needs a tokenizer") if place else None,
+                Label(place, "needs a tokenizer"),
                 facts["tokenizer"],
                 *((pack,) if names is files else ()),
                 legal=(legal(facts, "batch.pack", [False]),) if names is files else (),

@@ -47,9 +47,8 @@ def order_of_transforms(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _item(facts: Facts, name: str, text: str) -> Label | None:
-    place = facts.place(f"apply.{name}") or facts.place("apply")
-    return Label(place, text) if place else None
+def _item(facts: Facts, name: str, text: str) -> Label:
+    return Label(facts.place(f"apply.{name}", "apply"), text)
 
 
 def _further_inversions(names: list[str], first: tuple[str, str]) -> Iterator[str]:

@@ -1,0 +1,41 @@
+"""Does one mistake give one message, through language and compiler, and does every message have a place?"""
+
+from __future__ import annotations
+
+import pytest
+
+from forgeplan.analysis import Analysis, analyse
+from tests.dsl.plans import CONTEXT
+
+
+def analysis(body: str, *overrides: str, top: str = "") -> Analysis:
+    """Of a plan `example` that extends the context, with `top` before it."""
+    text = f"{CONTEXT}{top}\nplan example extends context {{\n{body}\n}}\n"
+    return analyse("plan.forge", text=text, plan="example", overrides=overrides)
+
+
+def codes(body: str, *overrides: str, top: str = "") -> list[str]:
+    return [d.code for d in analysis(body, *overrides, top=top).diagnostics]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mesh = { dp_shard = 4, tp = 2 }",
+        "budget = { epochs = 1 }",
+        "schedule = cosine { warmup = 3%, decayed = 1e-5 }",
+        "batch = { global = 2Mi tokens, micro = 4 sequences, length = 4Ki tokens, packed = true }",
+    ],
+)
+def test_a_record_with_an_unknown_key_is_judged_by_nothing_that_it_leaves_out(body: str) -> None:
+    assert codes(body) == ["FP0301"]
+
+
+def test_an_unknown_key_of_the_plan_itself_silences_no_default() -> None:
+    assert codes("ssed = 3\nmesh = { dp_shard = 3 }") == ["FP0301", "FP0401"]
+
+
+def test_a_fault_of_what_nobody_wrote_stands_at_the_name_of_the_plan() -> None:
+    found = analysis("budget = {}")
+    (fault,) = found.diagnostics
+    assert (fault.code, [label.span.file for label in fault.labels]) == ("FP0902", ["plan.forge"])
