@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import Span
 from forgeplan.spec import types as t
@@ -22,6 +23,20 @@ from forgeplan.spec.quantity import (
     Dimension,
     Quantity,
 )
+
+__all__ = [
+    "amount",
+    "bytes_text",
+    "count",
+    "decimal",
+    "fixed",
+    "listing",
+    "plan_text",
+    "plural",
+    "rounded",
+    "scientific",
+    "written_at",
+]
 
 _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _DECIMAL_BYTES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -61,6 +76,11 @@ def fixed(number: int | Fraction, digits: int) -> str:
     return f"{'-' if scaled < 0 else ''}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
 
 
+def rounded(number: int | Fraction, digits: int = 1) -> str:
+    """A whole number as it is, any other with one decimal or so: `76,294`, `2.4`."""
+    return count(number) if number.denominator == 1 else fixed(number, digits)
+
+
 def bytes_text(amount: int | Fraction) -> str:
     """`24.3 GiB`, `1,536 bytes`: three digits or so, for a person."""
     for size, unit in _BINARY:
@@ -68,11 +88,6 @@ def bytes_text(amount: int | Fraction) -> str:
             value = Fraction(amount) / size
             return f"{fixed(value, 2 if value < 10 else 1)} {unit}B"
     return f"{count(amount)} byte{'' if amount == 1 else 's'}"
-
-
-def plural(number: int, word: str) -> str:
-    """`1 device`, `4 devices`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def listing(values: Iterable[Any], last: str = ", ") -> str:

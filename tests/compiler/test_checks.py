@@ -83,6 +83,8 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
     ("FP0618", {"eval": {"a": 0, "b": 0}, **held("a", 60), **held("b", 40)}, ["100% of source `web`"]),
     ("FP0702", {"schedule.warmup": steps(200_000)}, ["76,294 steps", "76_294 steps"]),
     ("FP0702", {"schedule": "wsd", "schedule.warmup": share(60), "schedule.decay": share(50)}, ["60%", "50%"]),
+    ("FP0702", {"budget.tokens": None, "budget.steps": 4, "schedule": "wsd", "schedule.warmup": share(60),
+                "schedule.decay": share(50)}, ["60% (2.4 steps)", "4.4 steps of 4 steps: 0.4 too many"]),
     ("FP0703", {"budget.tokens": None, "budget.wall": Fraction(259_200)}, ["cosine", "wall = 72h"]),
     ("FP0703", {"budget.tokens": None, "budget.wall": Fraction(60), "schedule": "constant",
                 "schedule.warmup": share(3)}, ["warmup = 3%"]),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import floor
 
 from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant, legal
-from forgeplan.compiler.passes.horizon import updates_of
-from forgeplan.compiler.wording import plural
+from forgeplan.compiler.passes.horizon import exact_updates_of
+from forgeplan.compiler.wording import plural, rounded
 from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.spec.quantity import SHARE, STEPS, Quantity
 
@@ -21,12 +23,12 @@ def parts_fit_the_run(facts: Facts) -> Iterator[Finding]:
         return  # The run has two ends, which is a fault of its own.
     tokens = facts["batch.tokens"].value
     parts = [fact for name in ("warmup", "decay") if (fact := facts.get(f"schedule.{name}")) is not None]
-    lengths = {fact.path: updates_of(fact.value, end.value, tokens) or 0 for fact in parts}
-    total = sum(lengths.values())
+    lengths = {fact.path: exact_updates_of(fact.value, end.value, tokens) for fact in parts}
+    total = sum(lengths.values(), Fraction(0))
     if total <= end.value:
         return
     longest = max(parts, key=lambda fact: lengths[fact.path])
-    rest = end.value - (total - lengths[longest.path])
+    rest = floor(end.value - (total - lengths[longest.path]))
     yield parts_fit_the_run.at(
         f"{' and '.join(_length(fact, lengths[fact.path]) for fact in parts if lengths[fact.path])} "
         f"{'are' if len(parts) > 1 else 'is'} longer than the {plural(end.value, 'step')} of the run",
@@ -34,13 +36,17 @@ def parts_fit_the_run(facts: Facts) -> Iterator[Finding]:
         *(fact for fact in parts if fact is not longest),
         _budget(facts),
         legal=(legal(facts, longest.path, [Quantity(max(rest, 0), STEPS)]),),
-        notes=(f"{plural(total, 'step')} of {plural(end.value, 'step')}: {total - end.value:,} too many",),
+        notes=(f"{_steps(total)} of {_steps(end.value)}: {rounded(total - end.value)} too many",),
     )
 
 
-def _length(part: Fact, steps: int) -> str:
+def _length(part: Fact, steps: Fraction) -> str:
     name = part.path.rpartition(".")[2]
-    return f"{name} = {part.text}" + ("" if part.value.dimension == STEPS else f" ({plural(steps, 'step')})")
+    return f"{name} = {part.text}" + ("" if part.value.dimension == STEPS else f" ({_steps(steps)})")
+
+
+def _steps(number: int | Fraction) -> str:
+    return f"{rounded(number)} step{'' if number == 1 else 's'}"
 
 
 def _budget(facts: Facts) -> Fact | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from attrs import frozen
 
 from forgeplan.compiler.passes.manager import Results, analysis
-from forgeplan.spec.quantity import SHARE, Quantity
+from forgeplan.spec.quantity import SHARE, TOKENS, Quantity
 from forgeplan.spec.schedule.shapes import span_in_updates
 
 
@@ -35,3 +37,10 @@ def updates_of(part: Quantity | None, steps: int | None, tokens_per_step: int) -
     if part is None or (part.dimension == SHARE and steps is None):
         return None
     return span_in_updates(part, steps, tokens_per_step)
+
+
+def exact_updates_of(part: Quantity, steps: int, tokens_per_step: int) -> Fraction:
+    """Updates of a part of the schedule of a run of so many steps, nothing rounded."""
+    if part.dimension == SHARE:
+        return Fraction(part.amount) * steps
+    return Fraction(part.amount) / (tokens_per_step if part.dimension == TOKENS else 1)
