@@ -38,6 +38,12 @@ from tests.dsl.plans import at, described, extended, job_of, labelled, only
         ("optimizer.betas = [0.9, 1.0]", "FP0310", "1.0", "from 0 to below 1"),
         ("model.heads = 0", "FP0310", "0", "at least 1"),
         ("optimizer.lr = 0", "FP0310", "0", "above 0"),
+        (
+            "model.rope.scaling = ntk { factor = 1e300, original = 4Ki tokens }",
+            "FP0310",
+            "1e300",
+            "from 1 to 1_000_000",
+        ),
         ("seed = -1", "FP0310", "-1", "at least 0"),
         ("precision.compute = bfloat16", "FP0311", "bfloat16", "not `bfloat16`"),
         ("precision.compute = sm90", "FP0311", "sm90", "not `sm90`"),
