@@ -39,3 +39,7 @@ def test_a_fault_of_what_nobody_wrote_stands_at_the_name_of_the_plan() -> None:
     found = analysis("budget = {}")
     (fault,) = found.diagnostics
     assert (fault.code, [label.span.file for label in fault.labels]) == ("FP0902", ["plan.forge"])
+
+
+def test_a_sink_that_is_named_twice_is_refused() -> None:
+    assert codes("metrics.sinks = [tensorboard, tensorboard]") == ["FP0441"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forgeplan.compiler.facts import Facts
+from forgeplan.compiler.facts import Facts, Poisoned
 from forgeplan.compiler.invariants.registry import Finding, divisors, invariant, legal
 from forgeplan.compiler.wording import listing
 from forgeplan.diagnostics.diagnostic import Edit, Fix, Label, Safety
@@ -72,12 +72,16 @@ def _reordering(facts: Facts, names: list[str], ordered: list[str]) -> Iterator[
     yield Fix("put the transforms in order", tuple(edits), Safety.SAFE)
 
 
-@invariant("FP0441", "`apply` names each transform once")
-def each_transform_once(facts: Facts) -> Iterator[Finding]:
-    names = [item.tag for item in facts.block("apply")]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield each_transform_once.at(
-            f"`{name}` stands {names.count(name)} times in apply, and a transform is applied once",
-            _item(facts, name, f"`{name}`"),
-            help=(f"keep one `{name}`, with the options that are meant",),
-        )
+@invariant("FP0441", "`apply` names each transform once, and `metrics.sinks` each sink")
+def each_component_once(facts: Facts) -> Iterator[Finding]:
+    for path, once in (("apply", "a transform is applied once"), ("metrics.sinks", "a sink receives a report once")):
+        try:
+            names = [item.tag for item in facts.block(path)]
+        except Poisoned:
+            continue
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield each_component_once.at(
+                f"`{name}` stands {names.count(name)} times in {path}, and {once}",
+                Label(facts.place(f"{path}.{name}", f"{path}.{names.index(name)}", path), f"`{name}`"),
+                help=(f"keep one `{name}`, with the options that are meant",),
+            )
