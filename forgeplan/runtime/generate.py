@@ -10,6 +10,7 @@ import torch
 from attrs import define, evolve, field, frozen
 from torch import Tensor
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.refusal import Refusal, UsageError
 from forgeplan.diagnostics.refusals import CHECKSUM, GENERATION, STEP_MISSING
 from forgeplan.plan.execution_plan import ExecutionPlan
@@ -139,11 +140,11 @@ class Writer:
             room = context - longest
             raise Refusal(
                 GENERATION,
-                f"a prompt of {longest:,} tokens and {new_tokens:,} new ones make {longest + new_tokens:,};"
+                f"a prompt of {plural(longest, 'token')} and {new_tokens:,} new ones make {longest + new_tokens:,};"
                 f" the model's context is {context:,}",
-                f"at most {room:,} new tokens fit: `--max-new-tokens {room}`"
+                f"at most {plural(room, 'new token')} fit: `--max-new-tokens {room}`"
                 if room > 0
-                else f"shorten the prompt to {context - 1:,} tokens",
+                else f"shorten the prompt to {plural(context - 1, 'token')}",
             )
 
     def _tokenizer(self) -> Tokenizer:

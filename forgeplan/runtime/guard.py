@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.diagnostics.refusals import TROUBLE
 from forgeplan.runtime.state import TrainState
@@ -22,8 +23,9 @@ def check_budget(policy: Any, state: TrainState, loss: float, norm: float) -> No
     if not isinstance(policy, Skip):
         raise Refusal(TROUBLE, f"{what}; guard.nonfinite = stop", "lower the rate, or write guard.nonfinite = skip")
     if state.skipped > policy.budget:
+        were = "was" if state.skipped == 1 else "were"
         raise Refusal(
             TROUBLE,
-            f"{what}; {state.skipped} steps were skipped, and guard.nonfinite allows {policy.budget}",
+            f"{what}; {plural(state.skipped, 'step')} {were} skipped, and guard.nonfinite allows {policy.budget}",
             ("lower optimizer.lr or guard.clip", "raise guard.nonfinite.budget if the data is known to be that bad"),
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.data.cache import Tokenised, tokenised
 from forgeplan.runtime.data.hashing import I64
@@ -49,7 +50,7 @@ class DocumentSource(Source):
 
     def describe(self) -> str:
         num_documents, num_tokens = len(self._content.ends), len(self._content.tokens)
-        return f"{num_tokens:,} tokens in {num_documents:,} documents, {self._origin}"
+        return f"{plural(num_tokens, 'token')} in {plural(num_documents, 'document')}, {self._origin}"
 
 
 class DocumentSamples(Samples):

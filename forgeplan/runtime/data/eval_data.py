@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.data_codes import SPLIT
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
@@ -71,9 +72,9 @@ class EvalData:
 
     def describe(self) -> str:
         """What is evaluated on, in one line."""
-        split = f"{100 * float(self._block.split):.4g} % held out of " if self._block.split else ""
+        split = f"{100 * float(self._block.split):.4g}% held out of " if self._block.split else ""
         return (
-            f"{self.num_batches:,} microbatches of {self._batch.micro:,} × {self._batch.length:,} tokens, "
+            f"{plural(self.num_batches, 'microbatch')} of {self._batch.micro:,} × {self._batch.length:,} tokens, "
             f"{split}{self._block.source}: {self._origin}"
         )
 
@@ -118,7 +119,8 @@ class EvalData:
         if wanted > found:
             raise Refusal(
                 SPLIT,
-                f"{where} gives {found:,} microbatches of {self._batch.micro:,} sequences; batches = {wanted:,}",
+                f"{where} gives {plural(found, 'microbatch')} of {plural(self._batch.micro, 'sequence')}; "
+                f"batches = {wanted:,}",
                 f"batches = {found} at most, or batches = all",
             )
         return wanted

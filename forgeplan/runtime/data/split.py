@@ -53,8 +53,10 @@ def split_source(source: str, evals: Mapping[str, Eval]) -> tuple[Part, dict[str
     }
     total = sum(rounded.values(), Fraction(0))
     if total >= 1:
-        taken = " + ".join(f"{float(share):.4g} ({name})" for name, share in rounded.items())
-        raise Refusal(SPLIT, f"evaluations hold out all of source `{source}`: {taken} leaves nothing to train on")
+        taken = " + ".join(f"{100 * float(share):.4g}% ({name})" for name, share in rounded.items())
+        message = f"evaluations hold out all of source `{source}`, and nothing is left to train on: {taken}"
+        fields = " + ".join(f"eval.{name}.split" for name in rounded)
+        raise Refusal(SPLIT, message, f"hold out less: {fields} is well below 100%, such as 1%")
     of = lcm(*(share.denominator for share in rounded.values())) if rounded else 1
     parts, low = {}, 0
     for name, share in rounded.items():

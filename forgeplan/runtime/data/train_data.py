@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.data_codes import DATA_CHANGED, TOO_FEW_SAMPLES
 from forgeplan.diagnostics.refusal import InternalError, Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
@@ -130,7 +131,7 @@ class TrainData:
         for name, part, samples in zip(self._mixture.names, self._mixture.parts, self._parts, strict=True):
             line = f"{name}: {self._sources[name].describe()}"
             if samples.num_samples is not None:
-                line += f"; {samples.num_samples:,} sequences of {self._job.batch.length:,} to train on"
+                line += f"; {plural(samples.num_samples, 'sequence')} of {self._job.batch.length:,} to train on"
             lines.append(line if len(self._parts) == 1 else f"{line}; {100 * part / total:.4g} % of the mixture")
         return "\n".join(lines)
 
@@ -170,11 +171,11 @@ class TrainData:
             return
         help = "take more text, a shorter batch.length, or a smaller batch.micro"
         if found >= micro:
-            help = f"at most {found // micro} data ranks, or {help}"
+            help = f"at most {plural(found // micro, 'data rank')}, or {help}"
         raise Refusal(
             TOO_FEW_SAMPLES,
-            f"source `{name}` has {found:,} sequences of length {self._job.batch.length:,} to train on; one microbatch "
-            f"on each of {ranks} data ranks needs {ranks * micro:,}",
+            f"source `{name}` has {plural(found, 'sequence')} of length {self._job.batch.length:,} to train on; one "
+            f"microbatch on each of {plural(ranks, 'data rank')} needs {ranks * micro:,}",
             help,
         )
 

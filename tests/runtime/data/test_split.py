@@ -69,4 +69,13 @@ def test_splits_that_leave_nothing_are_refused_with_their_sum():
     with pytest.raises(Refusal) as refused:
         parts_of([Fraction(3, 5), Fraction(2, 5)])
     assert refused.value.code.id == "FP0618"
-    assert "0.6 (e0) + 0.4 (e1)" in refused.value.message
+    assert refused.value.message == (
+        "evaluations hold out all of source `web`, and nothing is left to train on: 60% (e0) + 40% (e1)"
+    )
+    assert refused.value.help == ("hold out less: eval.e0.split + eval.e1.split is well below 100%, such as 1%",)
+
+
+def test_a_share_that_rounds_to_the_whole_is_said_as_a_percentage():
+    with pytest.raises(Refusal) as refused:
+        parts_of([1 - Fraction(1, 10**9)])
+    assert refused.value.message.endswith("nothing is left to train on: 100% (e0)")

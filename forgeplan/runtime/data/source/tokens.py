@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from forgeplan.diagnostics.counted import plural
 from forgeplan.diagnostics.data_codes import TOKEN_DTYPE, TOO_FEW_SAMPLES
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.runtime.data.files import files_of, unreadable
@@ -41,7 +42,7 @@ class TokenSource(Source):
 
     def describe(self) -> str:
         files = self._setting.shown(self.files[0]) if len(self.files) == 1 else f"{len(self.files):,} files"
-        return f"{self._whole.num_tokens:,} tokens in {files}"
+        return f"{plural(self._whole.num_tokens, 'token')} in {files}"
 
 
 class TokenSamples(Samples):
@@ -81,7 +82,7 @@ def _mapped(path: Path, dtype: str | None, setting: Setting) -> NDArray:
     if len(array) <= setting.length:
         raise Refusal(
             TOO_FEW_SAMPLES,
-            f"{_of(path, setting)} holds {len(array):,} tokens; a sequence of length {setting.length:,} needs "
+            f"{_of(path, setting)} holds {plural(len(array), 'token')}; a sequence of length {setting.length:,} needs "
             f"{setting.length + 1:,}, as its last label is one token further",
             "shorten batch.length, or leave the file out of the pattern",
         )
