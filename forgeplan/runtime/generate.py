@@ -31,12 +31,18 @@ from forgeplan.runtime.sampling import Sampling, next_token
 
 # B batch, S prompt length with padding, V vocabulary
 
+MOST_UNASKED = 128
+"""New tokens of an answer whose length nobody chose."""
+
 
 @frozen
 class Request:
-    """What to write. An answer ends before the first of the `stop` texts, or where the model ends the document."""
+    """What to write. An answer ends before the first of the `stop` texts, or where the model ends the document.
 
-    new_tokens: int = 128
+    `new_tokens` is None for as many as fit into the model's context, 128 at most.
+    """
+
+    new_tokens: int | None = None
     sampling: Sampling = field(factory=Sampling)
     seed: int = 0
     stop: tuple[str, ...] = ()
@@ -53,13 +59,20 @@ class Writer:
     device: torch.device
 
     @classmethod
-    def load(cls, path: Path, project: Path | None = None, device: torch.device | None = None) -> Writer:
+    def load(
+        cls,
+        path: Path,
+        project: Path | None = None,
+        device: torch.device | None = None,
+        say: Callable[[str], None] = lambda note: None,
+    ) -> Writer:
         """From a checkpoint (`step-300`), or the newest good one of a run directory or its `checkpoints/`.
 
         `project` is the folder that the plan's relative paths start from; without it, the one above the run directory.
+        `say` is told of damaged checkpoints that were passed over.
         Raises Refusal FP1012–FP1015 for what cannot be loaded.
         """
-        checkpoint = find_checkpoint(path)
+        checkpoint = find_checkpoint(path, say)
         device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         plan = _for_one_process(read(load_plan(checkpoint.path)), device)
         bundle = build(plan, device)
@@ -100,14 +113,14 @@ class Writer:
 
         Raises Refusal FP1020 if a prompt and its answer do not fit into the model's context.
         """
-        self._check_length(prompts, request.new_tokens)
+        new_tokens = self._length(prompts, request.new_tokens)
         end = self.tokenizer.end_of_document if self.tokenizer is not None else None
         rows = [torch.tensor(p, dtype=torch.int64) for p in prompts]
         randoms = [torch.Generator().manual_seed(_seed_of(request.seed, row)) for row in range(len(rows))]
         open_rows = [True] * len(rows)
         tokens_BS, positions_BS, documents_BS = left_padded(rows)
-        cache = Cache(total=tokens_BS.shape[1] + request.new_tokens)
-        for _ in range(request.new_tokens):
+        cache = Cache(total=tokens_BS.shape[1] + new_tokens)
+        for _ in range(new_tokens):
             logits_BV, cache = self._forward(tokens_BS, positions_BS, documents_BS, cache)
             found: list[int | None] = []
             for row, logits_V in enumerate(logits_BV):
@@ -131,11 +144,13 @@ class Writer:
         output = self.model(tokens_BS.to(self.device), positions_BS.to(self.device), documents_BS, cache=cache)
         return output.logits_BSV[:, -1].float().cpu(), output.cache
 
-    def _check_length(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> None:
+    def _length(self, prompts: Sequence[Sequence[int]], asked: int | None) -> int:
+        """How many tokens to write after the longest prompt."""
         context = self.plan.job.model.context
         if not prompts or any(not prompt for prompt in prompts):
             raise UsageError("a prompt has no tokens: there is nothing to go on from")
         longest = max(map(len, prompts))
+        new_tokens = max(1, min(MOST_UNASKED, context - longest)) if asked is None else asked
         if longest + new_tokens > context:
             room = context - longest
             raise Refusal(
@@ -146,6 +161,7 @@ class Writer:
                 if room > 0
                 else f"shorten the prompt to {plural(context - 1, 'token')}",
             )
+        return new_tokens
 
     def _tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
@@ -174,8 +190,11 @@ def left_padded(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor | None]:
     return tokens_BS, positions_BS, torch.where(at_S < starts_B1, -1, 0)
 
 
-def find_checkpoint(path: Path) -> layout.Checkpoint:
-    """The checkpoint a path means, with its checksums verified. Raises Refusal FP1012 or FP1013."""
+def find_checkpoint(path: Path, say: Callable[[str], None]) -> layout.Checkpoint:
+    """The checkpoint a path means, with its checksums verified; `say` is told what was passed over on the way.
+
+    Raises Refusal FP1012 or FP1013.
+    """
     alone = Ranks()
     named = layout.read_marker(path)
     if named is not None:
@@ -184,8 +203,12 @@ def find_checkpoint(path: Path) -> layout.Checkpoint:
             raise Refusal(CHECKSUM, f"{path} is damaged: {damage}", "name another step of the run")
         return named
     for folder in (path / "checkpoints", path):
-        chosen = choose(folder, "auto", alone).path if layout.list_steps(folder) else None
-        found = layout.read_marker(chosen) if chosen is not None else None
+        if not layout.list_steps(folder):
+            continue
+        decision = choose(folder, "auto", alone)
+        for note in decision.notes:
+            say(note)
+        found = layout.read_marker(decision.path) if decision.path is not None else None
         if found is not None:
             return found
     raise Refusal(

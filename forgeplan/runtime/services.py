@@ -71,6 +71,8 @@ class RunServices:
 
     def evaluate(self, name: str, step: int) -> bool:
         """Make one evaluation and report it; False if a signal interrupted it, then nothing is reported."""
+        if self.reporter is not None:
+            self.reporter.evaluating(name, step)
         try:
             report = evaluate(name, self.bundle, self._until_stopped(self.evals[name].microbatches()), step)
         except Interrupted:

@@ -25,16 +25,19 @@ CPU = torch.device("cpu")
 GREEDY = Sampling(temperature=0)
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A byte model with weights large enough that its answers are not all alike."""
+def saved(folder: Path, step: int) -> Path:
+    """A checkpoint of a byte model with weights large enough that its answers are not all alike."""
     model = tiny.decoder(vocab=Byte.num_tokens, context=32, init_std=tiny.share("0.4").amount, tie=True)
     plan = tiny.execution_plan(model=model, dtype="fp32", seed=3)
     plan = seal(evolve(plan, job=evolve(plan.job, tokenizer=Byte())))
     bundle = build(plan, CPU)
     tensors = {f"model.{name}": p.detach() for name, p in bundle.model.named_parameters()}
-    folder = tmp_path_factory.mktemp("run") / "checkpoints"
-    return Saver(folder, dumps(plan), {}, None, Ranks()).save(tensors, TrainState(step=5))
+    return Saver(folder, dumps(plan), {}, None, Ranks()).save(tensors, TrainState(step=step))
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("run") / "checkpoints", step=5)
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +134,19 @@ def test_a_place_without_checkpoint_is_an_error(tmp_path: Path) -> None:
         Writer.load(tmp_path, Path(), CPU)
     with pytest.raises(Refusal, match=r"FP1012: .*does not exist"):
         Writer.load(tmp_path / "nowhere", Path(), CPU)
+
+
+def test_an_answer_of_no_asked_length_takes_what_fits(writer: Writer) -> None:
+    assert len(list(writer.tokens([[1] * 30], Request(sampling=GREEDY)))) == 2
+    with pytest.raises(Refusal, match="FP1020: a prompt of 32 tokens and 1 new ones make 33"):
+        list(writer.tokens([[1] * 32], Request(sampling=GREEDY)))
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over_and_named(tmp_path: Path) -> None:
+    saved(tmp_path, step=5)
+    shard = next(saved(tmp_path, step=6).rglob("*.distcp"))
+    shard.write_bytes(shard.read_bytes()[:-1])
+    told: list[str] = []
+    assert Writer.load(tmp_path, Path(), CPU, told.append).step == 5
+    assert len(told) == 1
+    assert shard.name in told[0]

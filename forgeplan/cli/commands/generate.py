@@ -15,7 +15,10 @@ from forgeplan.cli.terminal import Command, write
     "--prompt", metavar="TEXT", default="", help="What the model goes on from.  [default: the beginning of a document]"
 )
 @click.option(
-    "--max-new-tokens", metavar="N", type=click.IntRange(1), default=128, show_default=True, help="Stop after so many."
+    "--max-new-tokens",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Stop after so many.  [default: what fits into the context, 128 at most]",
 )
 @click.option(
     "--temperature",
@@ -55,7 +58,7 @@ from forgeplan.cli.terminal import Command, write
 def command(
     checkpoint: str,
     prompt: str,
-    max_new_tokens: int,
+    max_new_tokens: int | None,
     temperature: float,
     top_k: int,
     top_p: float,
@@ -69,7 +72,7 @@ def command(
     from forgeplan.runtime.sampling import Sampling
 
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
-    writer = Writer.load(Path(checkpoint), project)
+    writer = Writer.load(Path(checkpoint), project, say=lambda note: click.echo(note, err=True))
     pieces = writer.stream(prompt, Request(max_new_tokens, sampling, seed, stop))
     write(prompt + next(pieces, ""), end="")  # a refusal comes with the first piece, and nothing stands before it
     for piece in pieces:

@@ -22,6 +22,9 @@ class Display(Protocol):
     def show(self, line: str, step: int, is_report: bool) -> None:
         """The state of the run after a step. One that is no report may be dropped."""
 
+    def begin(self, what: str) -> None:
+        """Something else than a step goes on now, and may take a while."""
+
     def say(self, line: str) -> None:
         """A line that stays."""
 
@@ -35,6 +38,9 @@ class PlainLines:
     def show(self, line: str, step: int, is_report: bool) -> None:
         if is_report:
             print(line, flush=True)
+
+    def begin(self, what: str) -> None:
+        print(f"{what} …", flush=True)
 
     def say(self, line: str) -> None:
         print(line, flush=True)
@@ -56,6 +62,10 @@ class LiveLine:
         self._text = f"{_bar(step, self.total_steps)}{line}"
         if self.now() - self._drawn_at >= _SECONDS_BETWEEN_REDRAWS:
             self._draw()
+
+    def begin(self, what: str) -> None:
+        self._text = f"{what} …"
+        self._draw()
 
     def say(self, line: str) -> None:
         # Three writes: what stays goes to the log as well, and the log leaves out what moves the cursor.

@@ -70,6 +70,9 @@ class Reporter:
         elif self._rates is not None:
             self.display.show(self._line(report, self._rates), report.step, is_report=False)
 
+    def evaluating(self, name: str, step: int) -> None:
+        self.display.begin(f"step {step}: evaluating {name}")
+
     def evaluation(self, report: EvalReport) -> None:
         entropy = self.entropy_of(report.name)
         self.display.say(f"step {report.step}: {report.name} {against_entropy(report, entropy)}")

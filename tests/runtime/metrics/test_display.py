@@ -44,6 +44,17 @@ def test_what_is_said_stays_on_the_terminal_and_in_the_log(tmp_path: Path, monke
     assert "step 1: held_out loss 2.0\n" in terminal.getvalue()
 
 
+def test_something_slow_is_named_while_it_lasts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_display(10).begin("step 5: evaluating held_out")
+    assert capsys.readouterr().out == "step 5: evaluating held_out …\n"
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    open_display(10).begin("step 5: evaluating held_out")
+    assert terminal.getvalue().endswith("step 5: evaluating held_out …")
+
+
 def test_a_pipe_gets_reports_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     display = open_display(10)
     assert isinstance(display, PlainLines)
