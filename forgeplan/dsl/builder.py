@@ -15,6 +15,7 @@ from attrs import frozen
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import Span
+from forgeplan.diagnostics.suggest import did_you_mean
 from forgeplan.dsl import syntax
 from forgeplan.dsl.depth import MAX_OPERATORS, SUSPICIOUS_LENGTH, SUSPICIOUS_OPERATORS, too_many_operators
 from forgeplan.dsl.foreign import CONSTANTS, constant
@@ -25,6 +26,7 @@ from forgeplan.dsl.precedence import fold
 from forgeplan.dsl.strings import ESCAPES, scan_string, unescape
 from forgeplan.dsl.tokens import Tokens
 from forgeplan.dsl.trivia import Attached
+from forgeplan.dsl.units import multiplier_like
 
 FP0103 = code("FP0103", "tokens follow the grammar")
 Values = list[Any]
@@ -294,7 +296,10 @@ class Builder:
             place = number.unit_span or number.span
             word = Label(self.token_span(v[1]), "and another")
             message = f"a number takes one unit, and here are `{number.unit}` and `{self.word(v[1])}`"
-            self.diagnostics.append(FP0103.at(Label(place, "one unit"), message, word))
+            meant = multiplier_like(number.unit)
+            help = did_you_mean(f"{number.spelling}{meant} {self.word(v[1])}") if meant else ()
+            fixes = (Fix(f"write `{meant}`", (Edit(place, meant),)),) if meant else ()
+            self.diagnostics.append(FP0103.at(Label(place, "one unit"), message, word, help=help, fixes=fixes))
             return syntax.ErrorExpr(span=span)
         return syntax.Number(number.amount, number.spelling, self.word(v[1]), self.token_span(v[1]), span=span)
 

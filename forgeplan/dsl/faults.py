@@ -13,12 +13,12 @@ from forgeplan.dsl.bindings import TWICE
 from forgeplan.dsl.layers import COMMAND_LINE_LAYER, Contribution
 from forgeplan.dsl.names import replacing
 from forgeplan.dsl.shapes import NO_TARGET
-from forgeplan.dsl.values import Value, kind_of
-from forgeplan.dsl.vocabulary import a_kind, alternatives, places_of
+from forgeplan.dsl.values import Symbol, Value, kind_of
+from forgeplan.dsl.vocabulary import a_kind, alternatives, members, places_of
 from forgeplan.spec import types as t
 from forgeplan.spec.quantity import NUMBER, SECONDS, SHARE, Dimension
 from forgeplan.spec.registry import components
-from forgeplan.spec.setting import Setting, settings_of
+from forgeplan.spec.setting import Setting, called, settings_of
 
 if TYPE_CHECKING:
     from forgeplan.dsl.slots import Slot
@@ -40,8 +40,9 @@ def unknown_field(slot: Slot, block: type, c: Contribution) -> tuple[Diagnostic,
     """The message about a name that is no field of the record at `slot`, and the field here that was likely meant."""
     name = c.path[0]
     valid = list(settings_of(block))
-    meant = nearest(name.text, valid)
-    elsewhere = [p for p in places_of(name.text) if p.rpartition(".")[0] != slot.path]
+    known_as = called(name.text, block)
+    meant = known_as or nearest(name.text, valid)
+    elsewhere = [p for p in places_of(name.text) if p.rpartition(".")[0] != slot.path and not known_as]
     others = _others_with(slot, name.text)
     helps: list[str] = []
     fixes: tuple[Fix, ...] = ()
@@ -52,7 +53,10 @@ def unknown_field(slot: Slot, block: type, c: Contribution) -> tuple[Diagnostic,
         helps.append(f"`{name.text}` is a field of {others}")
     elif elsewhere:
         home = elsewhere[0].rpartition(".")[0] or "the plan"
-        helps.append(f"`{name.text}` is a field of {f'`{home}`' if home != 'the plan' else home}: `{elsewhere[0]} = …`")
+        home = f"`{home}`" if home != "the plan" else home
+        field = elsewhere[0].rpartition(".")[2]
+        known = f"`{name.text}` is" if field == name.text else f"`{name.text}` is called `{field}` here,"
+        helps.append(f"{known} a field of {home}: `{elsewhere[0]} = …`")
         if not meant and c.size > 1 and c.span.file != COMMAND_LINE and "NAME" not in elsewhere[0]:
             fixes = (Fix(f"write `{elsewhere[0]}`", (Edit(c.span, elsewhere[0]),)),)
     if not helps:
@@ -164,12 +168,24 @@ def wrong_kind(slot: Slot, value: Value, whole: Contribution) -> Diagnostic:
     """A value of another sort than the part takes."""
     wanted = wanted_of(slot.type)
     span = whole.expr.span if whole.expr is not None and whole.expr.span.file != SCHEMA else whole.span
+    helps: tuple[str, ...] = ()
     helps = (f"for example `{slot.path} = {slot.setting.example}`",) if slot.setting and slot.setting.example else ()
     fixes: tuple[Fix, ...] = ()
     kind = slot.structure.kind if isinstance(slot.structure, t.Component) else ""
+    if isinstance(slot.structure, t.Block) and isinstance(value, Symbol):
+        helps = helps or _fields_that_take(value.name, slot.path, slot.structure.block)
     if kind and isinstance(value, str) and value in components(kind) and isinstance(whole.expr, syntax.Text):
         helps, fixes = (f"without quotes: `{value}`",), (safe_fix("take the quotes off", span, str(value)),)
     return WRONG_TYPE.at(span, f"`{slot.path}` takes {wanted}, not {kind_of(value)}", help=helps, fixes=fixes)
+
+
+def _fields_that_take(word: str, path: str, block: type) -> tuple[str, ...]:
+    """How a record is written in which a word is the value of a field: `precision = { params = …, compute = bf16 }`."""
+    found = [name for name, s in settings_of(block).items() if word in members(s.type)][:2]
+    if not found:
+        return ()
+    inner = ", ".join(f"{name} = {word if name == found[-1] else '…'}" for name in found)
+    return (f"a record says it for each of its fields: `{path} = {{ {inner} }}`",)
 
 
 def wanted_of(type_: t.FieldType | None) -> str:

@@ -19,6 +19,8 @@ from forgeplan.dsl.assemble import assemble
 from forgeplan.dsl.bindings import TWICE
 from forgeplan.dsl.command_line import CommandLine
 from forgeplan.dsl.evaluate import Evaluator
+from forgeplan.dsl.faults import WRONG_TYPE
+from forgeplan.dsl.foreign import FP0110
 from forgeplan.dsl.givens import statements
 from forgeplan.dsl.imports import Importer, Module, PlanDecl, project_of, shown
 from forgeplan.dsl.layers import Contribution, Group, contributions_of
@@ -266,8 +268,10 @@ def load(
     )
     plans.check(plan, profile, command_line)
     loaded.resolve_all()
+    misfits = {fault.span for fault in loaded.diagnostics if fault.code == WRONG_TYPE.id}
     for fault in early:
-        loaded._report(fault)
+        if not (fault.code == FP0110.id and fault.span in misfits):  # Spelt right, the word would not fit either.
+            loaded._report(fault)
     return loaded
 
 

@@ -154,6 +154,31 @@ def _list_in_braces(site: Site) -> Verdict | None:
     return Verdict(FP0103.at(site.place(), message, help="a list stands in `[…]`"), is_guess=True)
 
 
+def _list_in_parentheses(site: Site) -> Verdict | None:
+    """`(0.9, 0.95)`."""
+    if site.kind(site.at) != "COMMA" or not site.run.accepts("RPAR"):
+        return None
+    opened = _bracket(site, range(site.at - 1, site.first - 1, -1), "RPAR", "LPAR")
+    closed = _bracket(site, range(site.at + 1, site.end), "LPAR", "RPAR")
+    if opened is None or closed is None:
+        return None
+    edits = (Edit(site.span(opened), "["), Edit(site.span(closed), "]"))
+    text = f"[{site.text(opened + 1, closed - 1)}]"
+    fix = Fix(f"write `{text}`", edits, Safety.SAFE)
+    place = site.span(opened, closed)
+    return Verdict(FP0103.at(place, "a list does not stand in `(…)`", help=f"a list is `{text}`", fixes=(fix,)))
+
+
+def _bracket(site: Site, indices: range, inner: str, wanted: str) -> int | None:
+    """The first bracket of the wanted kind on the way that belongs to none in between."""
+    depth = 0
+    for i in indices:
+        if site.kind(i) == wanted and depth == 0:
+            return i
+        depth += {inner: 1, wanted: -1}.get(site.kind(i), 0)
+    return None
+
+
 def _header_without_body(site: Site) -> Verdict | None:
     """`lr peak_lr` at the end of a line: `=` is missing."""
     if (
@@ -203,6 +228,7 @@ _CASES: tuple[Callable[[Site], Verdict | None], ...] = (
     _double_equals,
     _missing_value,
     _list_in_braces,
+    _list_in_parentheses,
     _header_without_body,
     _two_statements,
     _missing_sign,

@@ -156,16 +156,15 @@ def _measures(value: Any, chosen: t.Measures, type_: t.FieldType, place: Place) 
 
 def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> Diagnostic:
     words = wanted_of(t.Measures(wanted))
-    if value.dimension != NUMBER or wanted == (NUMBER,):
-        found = {SHARE: "a share", SECONDS: "a duration", NUMBER: "a plain number"}.get(value.dimension)
-        is_share = value.dimension == SHARE and NUMBER in wanted
-        help = f"as a plain number: `{show(value.amount)}`" if is_share else ()
-        return WRONG_DIMENSION.at(
-            place.span,
-            f"`{place.path}` takes {words}, and {show(value)} is {found or f'of {value.dimension}'}",
-            help=help,
-        )
     units = [unit for dimension in wanted for unit in units_of(dimension)]
+    if value.dimension != NUMBER or wanted == (NUMBER,):
+        message = f"`{show(value)}` {_measures_what(value.dimension)}, and `{place.path}` takes {words}"
+        help = f"units that fit: {', '.join(units)}" if len(units) > 1 else ()
+        if NUMBER in wanted:
+            help = f"as a plain number: `{show(value.amount)}`"
+        elif len(units) == 1:
+            help = f"with the unit that fits: `{place.path} = … {units[0]}`"
+        return WRONG_DIMENSION.at(place.span, message, help=help)
     fixes: tuple[Fix, ...] = ()
     help = f"units: {', '.join(units)}"
     if wanted == (SHARE,):
@@ -179,6 +178,14 @@ def _dimension(value: Quantity, wanted: tuple[Dimension, ...], place: Place) -> 
         fixes = (safe_fix(f"write `{place.expr.spelling} {unit}`", end, f" {unit}"),)
     message = f"`{place.path}` takes {words}, and {show(value)} has no unit"
     return UNKNOWN_UNIT.at(place.span, message, help=help, fixes=fixes)
+
+
+def _measures_what(dimension: Dimension) -> str:
+    if dimension in COUNTED_WORDS:
+        return f"counts {COUNTED_WORDS[dimension]}"
+    return {SHARE: "is a share", SECONDS: "is a duration", NUMBER: "is a plain number"}.get(
+        dimension, f"measures {dimension}"
+    )
 
 
 def _not_whole(value: Quantity, place: Place) -> Diagnostic:

@@ -71,6 +71,11 @@ def units_of(dimension: Dimension) -> list[str]:
     }.get(dimension, [])
 
 
+def multiplier_like(unit: str) -> str | None:
+    """The multiplier of a count that a word in the wrong case stands for: `Mi` for `mi`."""
+    return next((known for known in _COUNT if known.lower() == unit.lower()), None)
+
+
 def times(a: Dimension, b: Dimension, sign: int = 1) -> Dimension:
     """Dimension of a product, or of a quotient where `sign` is -1; beside another dimension a share is a number."""
     if a == NUMBER and b == SHARE:

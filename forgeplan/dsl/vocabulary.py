@@ -8,7 +8,7 @@ from functools import cache
 from forgeplan.spec import types as t
 from forgeplan.spec.plan import Plan
 from forgeplan.spec.registry import components, kinds, kinds_of
-from forgeplan.spec.setting import settings_of
+from forgeplan.spec.setting import called, settings_of
 
 
 def alternatives(type_: t.FieldType) -> tuple[t.FieldType, ...]:
@@ -78,8 +78,9 @@ def kinds_in_words(name: str) -> str:
 
 @cache
 def places_of(name: str) -> tuple[str, ...]:
-    """The paths at which `name` is a field, shortest first: `mesh.dp_shard`, `optimizer.lr`."""
+    """The paths at which `name` is a field, or else what other tools call one, shortest first: `optimizer.lr`."""
     found = [_join(path, name) for path, block in _blocks() if name in settings_of(block)]
+    found = found or [_join(path, field) for path, block in _blocks() if (field := called(name, block))]
     return tuple(sorted(dict.fromkeys(found), key=lambda p: (p.count("."), p)))
 
 

@@ -26,7 +26,12 @@ class Cluster:
 
     nodes: int = setting(t.COUNT, "machines", default="1", within="[1, 1048576]", change=Change.RESHARD)
     devices_per_node: int = setting(
-        t.COUNT, "devices (ranks) of one machine", within="[1, 1024]", change=Change.RESHARD, example="8"
+        t.COUNT,
+        "devices (ranks) of one machine",
+        within="[1, 1024]",
+        change=Change.RESHARD,
+        example="8",
+        aliases=("gpus", "gpus_per_node"),
     )
     arch: str = setting(t.OneOf(ARCHITECTURES), "device architecture", change=Change.RESUMABLE, example="sm90")
     hbm: int | None = setting(
@@ -69,6 +74,7 @@ class Batch:
         required_group="size",
         change=Change.RESUMABLE,
         example="2Mi tokens",
+        aliases=("batch_size", "global_batch_size"),
     )
     accumulation: int = setting(
         t.COUNT,
@@ -78,11 +84,23 @@ class Batch:
         required_group="size",
         change=Change.RESUMABLE,
         example="4",
+        aliases=("gradient_accumulation_steps",),
     )
     micro: int = setting(
-        t.SEQUENCE_COUNT, "sequences of one microbatch", within="[1, )", change=Change.RESUMABLE, example="4 sequences"
+        t.SEQUENCE_COUNT,
+        "sequences of one microbatch",
+        within="[1, )",
+        change=Change.RESUMABLE,
+        example="4 sequences",
+        aliases=("micro_batch_size",),
     )
-    length: int = setting(t.TOKEN_COUNT, "length of one sequence", within="[1, )", example="4Ki tokens")
+    length: int = setting(
+        t.TOKEN_COUNT,
+        "length of one sequence",
+        within="[1, )",
+        example="4Ki tokens",
+        aliases=("seq_len", "max_seq_len", "sequence_length"),
+    )
     pack: bool = setting(t.Bool(), "documents of a sequence do not see one another, positions restart", default="false")
 
 

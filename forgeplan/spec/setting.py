@@ -52,6 +52,8 @@ class Setting:
     """Fields of one record with the same group name: exactly one of them is written."""
     example: str
     """A value shown when the field is missing."""
+    aliases: tuple[str, ...] = ()
+    """What other tools call the field: suggested, never accepted."""
 
     @property
     def required(self) -> bool:
@@ -67,10 +69,11 @@ def setting(
     change: Change = Change.NEW_RUN,
     required_group: str | None = None,
     example: str = "",
+    aliases: tuple[str, ...] = (),
 ) -> Any:
     """An attrs field that carries a `Setting`. `within` is an interval such as `[1, )` or `(0, 1]`, in base units."""
     interval = Interval.parse(within) if within else None
-    return attrs.field(metadata={"forge": (type, doc, default, interval, change, required_group, example)})
+    return attrs.field(metadata={"forge": (type, doc, default, interval, change, required_group, example, aliases)})
 
 
 @cache
@@ -81,6 +84,11 @@ def settings_of(block: type) -> dict[str, Setting]:
         name = plan_name(attribute.name)
         found[name] = Setting(name, *attribute.metadata["forge"])
     return found
+
+
+def called(name: str, block: type) -> str | None:
+    """The field of `block` that other tools call `name`."""
+    return next((s.name for s in settings_of(block).values() if name in s.aliases), None)
 
 
 def plan_name(attribute: str) -> str:

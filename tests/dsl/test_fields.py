@@ -27,6 +27,13 @@ from tests.dsl.plans import at, extended, only
             ["did you mean `micro`?"],
         ),
         ("ssed = 3", "ssed", ["did you mean `seed`?"]),
+        ("model.hidden_size = 64", "hidden_size", ["did you mean `dim`?"]),
+        ("batch.seq_len = 4Ki tokens", "seq_len", ["did you mean `length`?"]),
+        (
+            "optimizer.gpus = 4",
+            "gpus",
+            ["`gpus` is called `devices_per_node` here, a field of `cluster`: `cluster.devices_per_node = …`"],
+        ),
         ("evl held_out { source = web, every = 3 steps }", "evl", ["did you mean `eval`?"]),
     ],
 )
@@ -42,6 +49,13 @@ def test_a_dotted_key_in_the_wrong_place_comes_with_the_edit() -> None:
     loaded = extended("model.clip = 2")
     (fix,) = only(loaded).fixes
     assert [(e.replacement, e.span.end - e.span.start) for e in fix.edits] == [("guard.clip", len("model.clip"))]
+
+
+def test_what_other_tools_call_a_field_is_a_field_nowhere_and_means_one_field_of_a_record() -> None:
+    for block in blocks():
+        aliases = [alias for setting in settings_of(block).values() for alias in setting.aliases]
+        assert len(aliases) == len(set(aliases))
+        assert not set(aliases) & set(all_fields())
 
 
 def blocks() -> list[type]:

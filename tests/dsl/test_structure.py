@@ -24,13 +24,20 @@ from tests.dsl.plans import at, described, extended, job_of, labelled, only
         ("sources.web.path = 3", "FP0307", "3", "takes a path"),
         ("optimizer = { lr = 3e-4 }", "FP0307", "{", "takes an optimizer, not a record"),
         ("mesh = 3", "FP0307", "3", "takes a record"),
+        ("precision = bf16", "FP0307", "bf16", "takes a record"),
+        ("checkpoint = { every = 5 steps, keep = None }", "FP0307", "None", "takes a whole number or `all`"),
         ("mesh = adamw { lr = 3 }", "FP0307", "adamw", "takes a record"),
         ("apply = recompute", "FP0307", "recompute", "takes a list"),
         ("apply += recompute", "FP0307", "recompute", "`+=` takes a list"),
-        ("batch.global = 8GiB", "FP0308", "8GiB", "takes tokens or sequences, and 8GiB is of bytes"),
-        ("batch.length = 4 sequences", "FP0308", "4 sequences", "takes tokens"),
-        ("optimizer.lr = 5%", "FP0308", "5%", "5% is a share"),
-        ("model.layers = 3 tokens", "FP0308", "3 tokens", "of tokens"),
+        (
+            "batch.global = 8GiB",
+            "FP0308",
+            "8GiB",
+            "`8GiB` measures bytes, and `batch.global` takes tokens or sequences",
+        ),
+        ("batch.length = 4 sequences", "FP0308", "4 sequences", "counts sequences, and `batch.length` takes tokens"),
+        ("optimizer.lr = 5%", "FP0308", "5%", "`5%` is a share"),
+        ("model.layers = 3 tokens", "FP0308", "3 tokens", "counts tokens"),
         ("batch.micro = 4", "FP0309", "4", "takes sequences, and 4 has no unit"),
         ("cluster.hbm = 80", "FP0309", "80", "takes bytes"),
         ("cluster.hbm = 80GQ", "FP0309", "GQ", "is no unit"),
@@ -193,3 +200,17 @@ def test_the_neighbours_of_a_number_that_is_not_whole_are_in_range() -> None:
     assert only(extended("checkpoint.every = 0.5 steps")).help == ("`1 step`",)
     assert only(extended("model.layers = 0.5")).help == ("`1`",)
     assert only(extended("model.layers = 2.5")).help == ("`2` or `3`",)
+
+
+@pytest.mark.parametrize(
+    ("body", "help"),
+    [
+        ("precision = bf16", "a record says it for each of its fields: `precision = { params = …, compute = bf16 }`"),
+        ("batch.micro = 4 tokens", "with the unit that fits: `batch.micro = … sequences`"),
+        ("model.layers = 3 tokens", "as a plain number: `3`"),
+        ("batch.global = 2mi tokens", "did you mean `2Mi tokens`?"),
+        ("optimizer.betas = (0.9, 0.95)", "a list is `[0.9, 0.95]`"),
+    ],
+)
+def test_a_value_in_the_wrong_form_is_answered_by_the_right_form(body: str, help: str) -> None:
+    assert only(extended(body)).help == (help,)

@@ -31,14 +31,43 @@ class Rope:
 class Decoder:
     """Decoder-only: norms before each part, rotary positions, grouped-query attention, gated or plain MLP."""
 
-    layers: int = setting(t.COUNT, "transformer blocks", within="[1, 10000]", example="32")
-    dim: int = setting(t.COUNT, "width of the residual stream", within="[1, )", example="4096")
-    heads: int = setting(t.COUNT, "query heads", within="[1, )", example="32")
-    vocab: int = setting(t.COUNT, "token ids", within="[1, )", example="32_000")
-    context: int = setting(
-        t.TOKEN_COUNT, "longest sequence", within="[1, )", change=Change.RESUMABLE, example="4Ki tokens"
+    layers: int = setting(
+        t.COUNT,
+        "transformer blocks",
+        within="[1, 10000]",
+        example="32",
+        aliases=("num_layers", "num_hidden_layers", "n_layer", "n_layers"),
     )
-    kv_heads: int = setting(t.COUNT, "key and value heads", default="self.heads", within="[1, )")
+    dim: int = setting(
+        t.COUNT,
+        "width of the residual stream",
+        within="[1, )",
+        example="4096",
+        aliases=("hidden_size", "d_model", "n_embd"),
+    )
+    heads: int = setting(
+        t.COUNT,
+        "query heads",
+        within="[1, )",
+        example="32",
+        aliases=("num_heads", "num_attention_heads", "n_head", "n_heads"),
+    )
+    vocab: int = setting(t.COUNT, "token ids", within="[1, )", example="32_000", aliases=("vocab_size",))
+    context: int = setting(
+        t.TOKEN_COUNT,
+        "longest sequence",
+        within="[1, )",
+        change=Change.RESUMABLE,
+        example="4Ki tokens",
+        aliases=("seq_len", "max_seq_len", "max_position_embeddings", "context_length"),
+    )
+    kv_heads: int = setting(
+        t.COUNT,
+        "key and value heads",
+        default="self.heads",
+        within="[1, )",
+        aliases=("num_kv_heads", "num_key_value_heads", "n_kv_heads"),
+    )
     head_dim: int = setting(t.COUNT, "width of one head", default="self.dim / self.heads", within="[1, )")
     ffn_multiplier: Fraction = setting(
         t.REAL, "factor on 8/3·dim for the hidden width of the MLP, rounded up to 256", default="1", within="(0, )"
@@ -48,6 +77,7 @@ class Decoder:
         "hidden width of the MLP",
         default="256 * ceil(floor(8 / 3 * self.dim * self.ffn_multiplier) / 256)",
         within="[1, )",
+        aliases=("intermediate_size", "ffn_dim", "d_ff"),
     )
     mlp: str = setting(t.OneOf(MLPS), "kind of MLP", default="swiglu")
     rope: Rope = setting(t.Block(Rope), "rotary positions", default="{}")
