@@ -89,7 +89,7 @@ class Facts:
     plan_place: Span
     """Of the plan's name."""
     is_damaged: bool = False
-    """Whether a statement of the plan could not be read: what seems missing may be it."""
+    """Whether a statement of the plan was not understood: what seems missing may be it."""
     output_roots: tuple[Path, ...] = ()
     """Folders outside the project that `forge.toml` opens for output."""
     results: Callable[[str], Any] = field(default=lambda name: {}[name], eq=False, repr=False)

@@ -210,6 +210,8 @@ class Evaluator(References):
             return self.record(RecordShape(expr.name, (), expr.span))
         if expr.name in schema_words():
             return Symbol(expr.name)
+        if scope.may_declare(expr.name):
+            raise Poison
         raise self.fault(unknown_name(expr, scope, expected, self.plan.names() if self.plan else []))
 
     def _word(self, expr: syntax.NameRef, scope: Scope, expected: t.FieldType | None) -> Value:

@@ -95,7 +95,7 @@ class Importer:
         for diagnostic in parsed.diagnostics:
             self.report(diagnostic)
         folder = self._folder(path) if path is not None else ""
-        module = Module(name, path, parsed.file, Scope(folder=folder))
+        module = Module(name, path, parsed.file, Scope(folder=folder, unread=unread(parsed.file, text)))
         self._loaded[key] = None
         self._chain.append((name, span or Span(name, 0, 0)))
         self._bytes += len(text)
@@ -260,6 +260,16 @@ def _not_exported(imported: Module, name: syntax.Name, known: list[str], meant: 
     help = did_you_mean(meant) if meant else f"it has {choice(known[:12])}" if known else "it declares nothing"
     message = f"{imported.name} has no `{name.text}`"
     return NOT_FOUND.at(name.span, message, help=help, fixes=replacing(name.span, meant))
+
+
+def unread(file: syntax.File, text: str) -> tuple[str, ...]:
+    """The text of each statement of a file that could not be read, or whose value could not."""
+    spans = [item.span for item in file.items if isinstance(item, syntax.ErrorItem)]
+    for item in file.items:
+        if isinstance(item, syntax.Let) and isinstance(item.value, syntax.ErrorExpr):
+            # The name it declares is known, and others may stand behind it.
+            spans.append(Span(item.span.file, item.name.span.start, item.span.end))
+    return tuple(text[span.start : span.end] for span in spans)
 
 
 def shown(path: Path) -> str:

@@ -11,6 +11,7 @@ from forgeplan.diagnostics.suggest import choice, did_you_mean, nearest, ranked
 from forgeplan.dsl import syntax
 from forgeplan.dsl.library import module_of
 from forgeplan.dsl.scope import Scope
+from forgeplan.dsl.values import Poison
 from forgeplan.dsl.vocabulary import a_kind, all_fields, alternatives, kinds_in_words, members, places_of, structural
 from forgeplan.spec import types as t
 from forgeplan.spec.registry import components, kinds_of
@@ -45,6 +46,8 @@ def component_named(ev: Evaluator, ref: syntax.NameRef, scope: Scope, expected: 
         return ref.name
     if ref.name in members(expected) or (ev.plan is not None and ref.name in ev.plan):
         return None
+    if scope.may_declare(ref.name) and not kinds_of(ref.name):
+        raise Poison
     raise ev.fault(_no_component(ref, kind, scope))
 
 

@@ -161,10 +161,16 @@ def _entries(slot: Slot, type_: t.FieldType | None, shape: RecordShape, whole: C
         idle = [c for c in all_of_name if c.operation == "delete"] if child.found.idle else []
         for c in orphans + idle:
             known = [n for n, cs in live.items() if any(len(x.path) == 1 and x.operation != "delete" for x in cs)]
-            if not shape.damaged:
+            if not shape.damaged and not _may_stand_above(slot):
                 slot.ev.report(faults.unknown_entry(slot, c, known))
             opened.rejected.add(name)
     return opened
+
+
+def _may_stand_above(slot: Slot) -> bool:
+    """Whether an entry may stand in a statement of the record above that was not understood."""
+    above = slot.parent.open() if slot.parent is not None else None
+    return above is not None and (above.is_damaged or bool(above.rejected))
 
 
 def open_list(slot: Slot, shape: ListShape, whole: Contribution) -> Opened:

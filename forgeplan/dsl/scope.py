@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attrs import Factory, define
@@ -11,6 +12,10 @@ from forgeplan.dsl import syntax
 
 if TYPE_CHECKING:
     from forgeplan.dsl.values import RecordLike, Value
+
+
+_WORD = re.compile(r"\w+")
+_DECLARING = frozenset(("import", "from", "let", "param"))
 
 
 @define(eq=False)
@@ -61,6 +66,8 @@ class Scope:
     owner: RecordLike | None = None
     folder: str = ""
     names: dict[str, Binding] = Factory(dict)
+    unread: tuple[str, ...] = ()
+    """Of a file: the statements that could not be read, which may declare names."""
 
     def inside(self, owner: RecordLike | None = None) -> Scope:
         return Scope(self, owner, self.folder)
@@ -73,6 +80,17 @@ class Scope:
                 return found
             scope = scope.parent
         return None
+
+    def may_declare(self, name: str) -> bool:
+        """Whether a statement of the file that could not be read may declare the name.
+
+        It does where the name stands in it, or where it reads like a declaration and its names may be lost.
+        """
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        words = {word for text in scope.unread for word in _WORD.findall(text)}
+        return name in words or not words.isdisjoint(_DECLARING)
 
     def self_record(self) -> RecordLike | None:
         scope: Scope | None = self

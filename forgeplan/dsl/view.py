@@ -117,10 +117,12 @@ class View:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a statement of one of the bodies could not be read: what seems missing may be it."""
-        whole = self.root.found.whole
-        given = whole.expr if whole is not None else None
-        return isinstance(given, Given) and isinstance(given.value, Shaped) and given.value.shape().damaged
+        """Whether a statement of one of the bodies could not be read, or was refused: what seems missing may be it."""
+        try:
+            opened = self.root.open()
+        except Poison:
+            return True
+        return opened.is_damaged or bool(opened.rejected)
 
     # what expressions can read ----------------------------------------------------------------------------------------
 

@@ -53,4 +53,4 @@ class Job:
     place: Span = NOWHERE
     """Of the plan's name, for what no smaller place stands for."""
     is_damaged: bool = False
-    """Whether a statement of the plan, of a base or of the profile could not be read: what seems missing may be it."""
+    """Whether a statement of the plan, of a base or of the profile was not understood: what seems missing may be it."""

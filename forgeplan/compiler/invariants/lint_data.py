@@ -20,7 +20,7 @@ def drawn(facts: Facts) -> set[str]:
 @lint("unused-source", "a source is drawn by the mixture or read by an evaluation")
 def unused_source(facts: Facts) -> Iterator[Finding]:
     sources, mixture = facts.block("sources"), facts.block("mixture")
-    if mixture is None:
+    if mixture is None or facts.is_damaged:
         return
     read = {*mixture, *(node.source for node in facts.block("eval").values())}
     for name in sources:

@@ -47,7 +47,7 @@ def something_to_train_on(facts: Facts) -> Iterator[Finding]:
             _label(facts, "sources", "no source"),
             help=('sources = { web = tokens { path = "shards/*.npy" } }', "or one without files: python_source {}"),
         )
-    elif len(sources) > 1 and facts.block("mixture") is None:
+    elif len(sources) > 1 and facts.block("mixture") is None and not facts.is_damaged:
         yield something_to_train_on.at(
             f"there are {len(sources)} sources and no mixture that says how much is drawn from each",
             _label(facts, "sources", f"sources: {listing(sources)}"),

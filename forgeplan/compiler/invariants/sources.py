@@ -32,7 +32,7 @@ def raw_files_have_a_dtype(facts: Facts) -> Iterator[Finding]:
 @invariant("FP0608", "a tokenizer is named where text becomes ids, or packed token files need their end of document")
 def text_has_a_tokenizer(facts: Facts) -> Iterator[Finding]:
     tokenizer, pack = facts.block("tokenizer"), facts["batch.pack"]
-    if tokenizer is not None:
+    if tokenizer is not None or facts.is_damaged:
         return
     sources = facts.block("sources")
     texts = [name for name, source in sources.items() if source.needs_tokenizer]
