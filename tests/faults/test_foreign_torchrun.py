@@ -74,13 +74,18 @@ def test_ranks_that_see_different_files_stop_with_one_message(tmp_path: Path) ->
     assert "rank 1 does not see step-4/complete.json" in ended.err
 
 
-@pytest.mark.parametrize("moment", ["opening", "reading"])
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("what", "message", "moment"),
     [
-        ("refused", "error[FP0612]: a made-up refusal"),
-        ("unreadable", "web.bin"),
-        ("out-of-memory", "error: rank 1 ran out of memory"),
+        ("refused", "error[FP0612]: a made-up refusal", "opening"),
+        ("out-of-memory", "error: rank 1 ran out of memory", "reading"),
+        pytest.param("refused", "error[FP0612]: a made-up refusal", "reading", marks=SLOW),
+        pytest.param("unreadable", "web.bin", "opening", marks=SLOW),
+        pytest.param("unreadable", "web.bin", "reading", marks=SLOW),
+        pytest.param("out-of-memory", "error: rank 1 ran out of memory", "opening", marks=SLOW),
     ],
 )
 def test_what_fails_on_one_rank_alone_ends_all_at_once_and_is_said_once(

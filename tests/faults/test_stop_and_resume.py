@@ -97,7 +97,7 @@ def test_a_signal_during_a_long_evaluation_stops_it_and_saves(tmp_path: Path) ->
     assert records(run.directory, "eval") == []
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_second_signal_ends_at_once_and_leaves_the_last_commit(tmp_path: Path, ranks: int) -> None:
     plan = plan_bytes(ranks=ranks, steps=20, every=3, eval_every=10, eval_batches=100_000)
     run = start(plan, tmp_path)
