@@ -57,7 +57,7 @@ def test_batches_counts_microbatches_over_all_ranks(eval_data):
     ("block", "said"),
     [
         (held_out("web", None, batches=6), "gives 5 microbatches of 2 sequences; batches = 6"),
-        (held_out("web", Fraction(1, 10), batches=2), "gives 1 microbatches of 2 sequences; batches = 2"),
+        (held_out("web", Fraction(1, 10), batches=2), "gives 1 microbatch of 2 sequences; batches = 2"),
         (held_out("endless", None), "is endless, and batches = all"),
     ],
 )
