@@ -58,11 +58,23 @@ def width_of(stream: TextIO) -> int:
 
 
 def prepare_output() -> None:
-    """Let no character be an error: what a terminal cannot show is written as its code."""
+    """Let no character be an error, and no missing stream: what a terminal cannot show is written as its code."""
+    _open_missing()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _open_missing() -> None:
+    """Let a standard stream that is closed (`>&-`) lead nowhere; else the next file that is opened takes its place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 def write(text: str, *, err: bool = False, end: str = "\n") -> None:

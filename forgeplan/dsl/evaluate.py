@@ -107,7 +107,7 @@ class Evaluator(References):
         raise Poison
 
     def _on_command_line(self, expr: OnCommandLine, scope: Scope, expected: t.FieldType | None) -> Value:
-        if takes_text(expected):
+        if takes_text(expected) and not (isinstance(expr.parsed, syntax.Text) and not expr.diagnostics):
             return Text(expr.text, expr.folder)
         if not expr.text.strip():
             raise self.fault(UNKNOWN_ON_COMMAND_LINE.at(expr.span, "`--set` gives no value here"))

@@ -87,7 +87,7 @@ class Importer:
 
     def root(self, path: Path, text: str) -> Module:
         """The module of the plan file itself."""
-        return self._read(str(path.resolve()), shown(path), path.resolve(), text, None)
+        return self._read(str(real(path)), shown(path), real(path), text, None)
 
     def _read(self, key: str, name: str, path: Path | None, text: str, span: Span | None) -> Module:
         source = self.sources.add(name, text)
@@ -154,7 +154,7 @@ class Importer:
             elif imported is not None and name.text in imported.plans:
                 self._declare_plan(module, name, imported.plans[name.text])
             else:
-                known = [*imported.scope.names, *imported.plans] if imported is not None else []
+                known = list(dict.fromkeys([*imported.scope.names, *imported.plans])) if imported is not None else []
                 meant = nearest(name.text, known)
                 # Where the rest of the file spells the name right, that is no second fault.
                 for word in {name.text, meant or name.text} - {other.text for other in item.names if other is not name}:
@@ -189,14 +189,21 @@ class Importer:
 
     def _resolve(self, importer: Module, written: str, span: Span) -> Path | None:
         """The real path, if it may be read."""
-        if not written or "://" in written or "\\" in written or written.startswith(("/", "~")) or ":" in written[:3]:
+        if (
+            not written
+            or "\0" in written
+            or "://" in written
+            or "\\" in written
+            or written.startswith(("/", "~"))
+            or ":" in written[:3]
+        ):
             help = 'write it relative to this file, such as `"lib/models.forge"`, or as `"std:models"`'
             self.report(OUTSIDE.at(span, f'"{written}" is no relative path', help=help))
             return None
         if importer.path is None:
             self.report(OUTSIDE.at(span, f"`{importer.name}` imports only `std:` modules"))
             return None
-        path = (importer.path.parent / written).resolve()
+        path = real(importer.path.parent / written)
         if not path.is_relative_to(self.project):
             notes = f"the project is {self.project}: the nearest folder above with a forge.toml, else the plan file's"
             self.report(OUTSIDE.at(span, f'"{written}" leads out of the project, to {path}', notes=notes))
@@ -262,6 +269,14 @@ def _not_exported(imported: Module, name: syntax.Name, known: list[str], meant: 
     return NOT_FOUND.at(name.span, message, help=help, fixes=replacing(name.span, meant))
 
 
+def real(path: Path) -> Path:
+    """Without symbolic links, if they end somewhere."""
+    try:
+        return path.resolve()
+    except RuntimeError:  # Python before 3.13 says so of links that lead in a circle; reading the file says it then.
+        return path.absolute()
+
+
 def unread(file: syntax.File, text: str) -> tuple[str, ...]:
     """The text of each statement of a file that could not be read, or whose value could not."""
     spans = [item.span for item in file.items if isinstance(item, syntax.ErrorItem)]
@@ -275,12 +290,12 @@ def unread(file: syntax.File, text: str) -> tuple[str, ...]:
 def shown(path: Path) -> str:
     """A path as the reader knows it: relative to the working directory where it lies below."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(real(path).relative_to(Path.cwd()))
     except ValueError:
         return str(path)
 
 
 def project_of(path: Path) -> Path:
     """The nearest folder above a plan file with a forge.toml, else its own folder."""
-    folder = path.resolve().parent
+    folder = real(path).parent
     return next((p for p in (folder, *folder.parents) if (p / "forge.toml").is_file()), folder)

@@ -22,7 +22,7 @@ from forgeplan.dsl.evaluate import Evaluator
 from forgeplan.dsl.faults import WRONG_TYPE
 from forgeplan.dsl.foreign import FP0110
 from forgeplan.dsl.givens import statements
-from forgeplan.dsl.imports import Importer, Module, PlanDecl, project_of, shown
+from forgeplan.dsl.imports import MAX_BYTES, Importer, Module, PlanDecl, project_of, shown
 from forgeplan.dsl.layers import Contribution, Group, contributions_of
 from forgeplan.dsl.params import check_declaration, conform, declared_type
 from forgeplan.dsl.plans import Plans
@@ -277,7 +277,11 @@ def load(
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"{shown(path)} has more than {MAX_BYTES:,} bytes, so it is no plan file")
+        return data.decode("utf-8")
     except FileNotFoundError:
         raise UsageError(f"there is no file {shown(path)}") from None
     except IsADirectoryError:

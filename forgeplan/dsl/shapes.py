@@ -40,7 +40,8 @@ class Given(syntax.Expr):
 
 @frozen(eq=False)
 class OnCommandLine(syntax.Expr):
-    """The right side of `--set path=value`: a text as it stands where the field takes a text, else an expression."""
+    """The right side of `--set path=value`: where the field takes a text, a text as it stands, unless it is one in
+    quotes; else an expression."""
 
     text: str
     parsed: syntax.Expr

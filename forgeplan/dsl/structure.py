@@ -250,6 +250,8 @@ def _path(value: Any, chosen: t.PathText, type_: t.FieldType, place: Place) -> s
     text = str(value)
     if not text:
         raise place.fault(WRONG_TYPE.at(place.span, f"`{place.path}` takes a path, and this one is empty"))
+    if "\0" in text:
+        raise place.fault(WRONG_TYPE.at(place.span, f"`{place.path}` takes a path, and no path has a U+0000 in it"))
     folder = getattr(value, "folder", "")
     if not folder or text.startswith("/"):
         return text

@@ -16,7 +16,7 @@ from forgeplan.runtime.evaluate import evaluate
 from forgeplan.runtime.executor import Bundle, named_tensors
 from forgeplan.runtime.metrics.reporter import Reporter, against_entropy
 from forgeplan.runtime.optim.optimizer import Optimizer
-from forgeplan.runtime.points import Passage
+from forgeplan.runtime.points import Passage, Progress, passage
 from forgeplan.runtime.ranks import Ranks
 from forgeplan.runtime.reports import EvalReport, StepReport
 from forgeplan.runtime.signals import Signals
@@ -63,6 +63,19 @@ class RunServices:
     def evaluate_if_due(self, passage: Passage, state: TrainState) -> None:
         for name, block in self.plan.job.eval.items():
             if passage.reaches(block.every) and not self.evaluate(name, state.step):
+                return
+
+    def evaluate_missed(self, state: TrainState) -> None:
+        """The evaluations that were due after the step a run goes on from, if it ended between that save and them."""
+        if state.step == 0:
+            return
+        reporter = self.reporter
+        made: list[str] = self.ranks.from_first(lambda: sorted(reporter.evaluated) if reporter is not None else [])
+        # When that step began is not known: what is due by the clock waits for its next time.
+        before = Progress(state.step - 1, state.tokens - self.plan.tokens_per_step, state.wall_seconds)
+        passed = passage(self.plan, before, state)
+        for name, block in self.plan.job.eval.items():
+            if name not in made and passed.reaches(block.every) and not self.evaluate(name, state.step):
                 return
 
     def evaluate_all(self, step: int) -> bool:

@@ -95,6 +95,7 @@ class Session:
         outcome = Outcome.STOPPED
         try:
             if not self.ranks.any(self.signals.stop_requested):
+                services.evaluate_missed(self.state)
                 outcome = train(self.plan, bundle, optimizer, data, self.state, services)
             # Before the last evaluations: they may take long, and a failure there must not cost what was trained.
             if self.state.step > 0:

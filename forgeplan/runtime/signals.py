@@ -7,6 +7,7 @@ while the main thread waits in a collective, a save or an evaluation.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -41,8 +42,11 @@ class Signals:
             self._tell()
 
     def run_is_over(self) -> None:
-        """From here on everything is saved; signals change nothing any more."""
+        """From here on everything is saved; signals change nothing any more. Call it in the main thread."""
         self._over = True
+        # Of other handlers the interpreter goes back to the defaults at its end, and a signal would end it then.
+        for number in HANDLED:
+            signal.signal(number, signal.SIG_IGN)
 
     def received(self, number: int) -> None:
         if self._over:
@@ -82,5 +86,6 @@ def _listen(reader: int, signals: Signals) -> None:
 def _end_at_once() -> None:
     """No exit handlers, no destructors: they may wait for ranks that are gone. What is committed stays committed."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with contextlib.suppress(Exception):  # Nobody may be reading any more.
+            stream.flush()
     os._exit(ExitCode.ABORTED)

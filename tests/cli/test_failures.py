@@ -117,6 +117,45 @@ def test_a_reader_that_leaves_early_changes_nothing(folder: Path) -> None:
         assert (process.wait(60), process.stderr.read()) == (exit_code, "")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_nothing(folder: Path, closed: str) -> None:
+    (folder / "small.forge").write_text(PLAN)
+    for arguments, exit_code in (("lint small.forge", 0), ("run --nproc 1 small.forge", 0), ("lint none.forge", 2)):
+        process = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m forgeplan {arguments} {closed}"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        assert process.returncode == exit_code, process.stderr
+        assert "internal error" not in process.stdout + process.stderr
+
+
+def test_a_compiled_plan_of_nothing_but_brackets_is_refused(give: Give, folder: Path) -> None:
+    (folder / "deep.json").write_text("[" * 200_000)
+    said = give("run", "deep.json")
+    assert said.exit_code == 1
+    assert said.err.startswith("error[FP1001]: the file is no JSON")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_circle_of_links_is_no_file(give: Give, folder: Path, name: str) -> None:
+    (folder / "a.forge").symlink_to(folder / "b.forge")
+    (folder / "b.forge").symlink_to(folder / "a.forge")
+    said = give(name, "a.forge")
+    assert (said.exit_code, said.out) == (2, "")
+    assert said.err.lower() == "error: a.forge cannot be read: too many levels of symbolic links\n"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without end")
+def test_a_file_without_end_is_refused(give: Give) -> None:
+    said = give("lint", "/dev/zero")
+    assert (said.exit_code, said.out) == (2, "")
+    assert said.err == "error: /dev/zero has more than 16,777,216 bytes, so it is no plan file\n"
+
+
 def test_an_interrupted_command_ends_with_130(folder: Path) -> None:
     process = _process("fmt", "-", folder=folder, stdin=subprocess.PIPE)
     time.sleep(1.5)

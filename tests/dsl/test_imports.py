@@ -95,6 +95,8 @@ def test_paths_are_relative_to_the_file_that_writes_them(tmp_path: Path, monkeyp
         ("missing.forge", "FP0204"),
         ("folder.forge", "FP0204"),
         ("latin.forge", "FP0204"),
+        ("circle.forge", "FP0204"),
+        ("a\\u{0}.forge", "FP0205"),
         ("std:modles", "FP0204"),
     ],
 )
@@ -103,6 +105,7 @@ def test_what_may_not_or_cannot_be_read_is_an_error(tmp_path: Path, source: str,
     inside.mkdir()
     (tmp_path / "outside.forge").write_text("forge 1\nlet a = 1\n")
     (inside / "linked.forge").symlink_to(tmp_path / "outside.forge")
+    (inside / "circle.forge").symlink_to(inside / "circle.forge")
     (inside / "folder.forge").mkdir()
     (inside / "latin.forge").write_bytes(b'forge 1\nlet a = "\xff"\n')
     loaded = main(inside, CONTEXT + f'import "{source}" as x\nplan a extends context {{ seed = x.a }}\n')
@@ -124,6 +127,13 @@ def test_near_file_names_and_exported_names_are_offered(tmp_path: Path) -> None:
     assert codes(loaded) == ["FP0204"] * 3
     loaded = main(tmp_path, CONTEXT + 'import "models.forge" as m\nplan a extends context { seed = m.smal }\n')
     assert only(loaded).help == ("did you mean `m.small`?",)
+
+
+def test_a_name_that_is_imported_and_missing_on_the_way_is_offered_once(tmp_path: Path) -> None:
+    files(tmp_path, a='from "b.forge" import y', b='from "a.forge" import wide')
+    loaded = main(tmp_path, CONTEXT + 'from "a.forge" import wide\n')
+    found = [d.help for d in loaded.diagnostics if d.code == "FP0204"]
+    assert found == [("it has `wide`",), ("it has `y`",)]
 
 
 def test_a_cycle_of_imports_is_named_with_every_edge(tmp_path: Path) -> None:

@@ -16,6 +16,16 @@ def test_strength_grows_from_base_to_plan_to_profile_to_command_line() -> None:
     assert values(job_of(body, "seed=4", profile="p"), "seed") == [4]
 
 
+@pytest.mark.parametrize("written", ["runs/here", '"runs/here"', '"runs/${"here"}"'])
+def test_a_text_on_the_command_line_may_stand_in_quotes(written: str) -> None:
+    assert values(job_of("", f"checkpoint.path={written}"), "checkpoint.path") == ["runs/here"]
+
+
+def test_a_path_with_a_character_that_no_path_has_is_an_error() -> None:
+    fault = only(extended('checkpoint.path = "runs/a\\u{0}"'))
+    assert (fault.code, fault.message) == ("FP0307", "`checkpoint.path` takes a path, and no path has a U+0000 in it")
+
+
 def test_a_plan_extends_only_with_the_differences() -> None:
     job = job_of("model.context = 32Ki tokens\nbatch.length = 32Ki tokens")
     assert values(job, "model.context", "model.heads", "batch.length", "batch.micro") == [32768, 32, 32768, 4]

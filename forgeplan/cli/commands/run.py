@@ -97,7 +97,7 @@ def _project_of_run(file: str) -> Path | None:
     try:
         run_dir = json.loads(Path(file).read_bytes())["run_dir"]
         return project_above(Path(file), run_dir)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None  # said when the plan is read
 
 

@@ -17,16 +17,24 @@ _CHUNK_BYTES = 1 << 20
 
 
 class SummedStream(io.BufferedIOBase):
-    """A binary output stream that checksums what passes through it to `raw`; only appends."""
+    """A binary output stream that checksums what passes through it to `raw`; only appends.
+
+    `failure` is why a write failed: what torch's writer makes of it does not say.
+    """
 
     def __init__(self, raw: io.BufferedIOBase) -> None:
         self._raw = raw
         self.size_bytes = 0
         self.crc32 = 0
+        self.failure: OSError | None = None
 
     def write(self, data: object) -> int:
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
-        self._raw.write(view)
+        try:
+            self._raw.write(view)
+        except OSError as failure:
+            self.failure = failure
+            raise
         self.crc32 = zlib.crc32(view, self.crc32)
         self.size_bytes += len(view)
         return len(view)

@@ -7,6 +7,7 @@ move.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import warnings
@@ -95,8 +96,10 @@ class Saver:
         write_durably(partial / layout.MARKER, json_bytes(layout.marker_content(checkpoint)))
         sync_folder(partial)
         self._take_name(partial, self.folder / layout.step_name(state.step))
-        replace(self.folder / layout.LATEST, f"{layout.step_name(state.step)}\n".encode())
-        prune(self.folder, self.keep)
+        # It counts from here on: what follows catches up with the next save, and is no reason to call this one failed.
+        with contextlib.suppress(OSError):
+            replace(self.folder / layout.LATEST, f"{layout.step_name(state.step)}\n".encode())
+            prune(self.folder, self.keep)
 
     def _take_name(self, partial: Path, final: Path) -> None:
         if final.exists():

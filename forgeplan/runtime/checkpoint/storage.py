@@ -33,7 +33,10 @@ class _SummingFiles(FileSystem):
                 yield raw
                 return
             stream = SummedStream(cast(io.BufferedIOBase, raw))
-            yield stream
+            try:
+                yield stream
+            except RuntimeError as error:
+                raise stream.failure or error from error
             name = Path(path).name
             self.facts[name] = FileFact(name, stream.size_bytes, stream.crc32)
 

@@ -36,6 +36,15 @@ class MetricsFile:
         self._stream.close()  # type: ignore[attr-defined]
 
 
+def evaluations_after(path: Path, step: int) -> frozenset[str]:
+    """Names of the evaluations that the file holds of the model after `step` steps."""
+    if not path.exists():
+        return frozenset()
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    found = [json.loads(line) for line in lines if _is_of(line, step)]
+    return frozenset(str(r["name"]) for r in found if r.get("kind") == "eval" and r["step"] == step and "name" in r)
+
+
 def _keep_until(path: Path, step: int) -> None:
     """Rewrite the file without later steps and without lines that a crash left unfinished."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)

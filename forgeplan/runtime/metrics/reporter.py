@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.metrics.display import Display, count, duration, open_display
-from forgeplan.runtime.metrics.jsonl import MetricsFile
+from forgeplan.runtime.metrics.jsonl import MetricsFile, evaluations_after
 from forgeplan.runtime.metrics.memory import peak_bytes_since_last
 from forgeplan.runtime.metrics.rates import Clock, Peak, Rates
 from forgeplan.runtime.metrics.records import Record, Sink
@@ -31,6 +31,10 @@ class Reporter:
     display: Display
     entropy_of: Callable[[str], float]
     """Unigram entropy of an evaluation's labels, in nats: what knowing only token frequencies achieves."""
+    first_step: int = 0
+    """The completed steps that the run goes on from."""
+    evaluated: frozenset[str] = frozenset()
+    """The evaluations after `first_step` whose records are there."""
     _clipped: int = field(default=0, init=False)
     _skipped: int = field(default=0, init=False)
     _interval_steps: int = field(default=0, init=False)
@@ -52,7 +56,8 @@ class Reporter:
             implementation("sink", sink)(sink, directory.events, state.step + 1) for sink in plan.job.metrics.sinks
         ]
         clock = Clock(plan.steps, evolve(state), Peak.of(plan))
-        return cls(plan, device, clock, sinks, open_display(plan.steps), entropy_of)
+        evaluated = evaluations_after(directory.metrics, state.step)
+        return cls(plan, device, clock, sinks, open_display(plan.steps), entropy_of, state.step, evaluated)
 
     def step(self, report: StepReport) -> None:
         clip = self.plan.job.guard.clip
@@ -76,6 +81,8 @@ class Reporter:
     def evaluation(self, report: EvalReport) -> None:
         entropy = self.entropy_of(report.name)
         self.display.say(f"step {report.step}: {report.name} {against_entropy(report, entropy)}")
+        if report.step == self.first_step and report.name in self.evaluated:
+            return  # Made again only to show it.
         self._write(
             {
                 "kind": "eval",

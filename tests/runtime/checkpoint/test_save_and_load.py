@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import pickle
 from pathlib import Path
@@ -15,6 +17,7 @@ from forgeplan.runtime.checkpoint.checksum import SummedStream
 from forgeplan.runtime.checkpoint.choose import choose
 from forgeplan.runtime.checkpoint.load import load_plan, load_state, load_tensors
 from forgeplan.runtime.checkpoint.save import SaveFailed, Saver
+from forgeplan.runtime.checkpoint.storage import _SummingFiles
 from forgeplan.runtime.checkpoint.unpickle import read_metadata
 from forgeplan.runtime.ranks import Ranks
 from forgeplan.runtime.state import TrainState
@@ -177,6 +180,31 @@ def test_a_failed_save_leaves_the_earlier_checkpoint_and_nothing_half_done(
     monkeypatch.undo()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["latest", "step-1"]
     assert choose(tmp_path, "auto", ALONE).step == 1
+
+
+def test_a_full_disk_is_named_also_where_torch_tells_what_came_of_it(tmp_path: Path) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    def write_as_torch_does(stream: SummedStream) -> None:
+        stream._raw = Full()
+        with contextlib.suppress(OSError):
+            stream.write(b"a tensor")
+        raise RuntimeError("unexpected pos 704 vs 598")
+
+    with (
+        pytest.raises(OSError, match="No space left"),
+        _SummingFiles().create_stream(tmp_path / "shard", "wb") as stream,
+    ):
+        write_as_torch_does(stream)  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_is_saved_though_the_name_of_the_newest_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    assert save(tmp_path, 1) == tmp_path / "step-1"
+    assert save(tmp_path, 2, keep=1) == tmp_path / "step-2"
+    assert choose(tmp_path, "auto", ALONE).step == 2
 
 
 class Attack:

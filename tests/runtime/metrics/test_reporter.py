@@ -18,10 +18,11 @@ from forgeplan.spec.plan import Metrics
 from tests.runtime import tiny
 
 
-def reporter(folder: Path, every: int = 2, total: int = 7) -> Reporter:
+def reporter(folder: Path, every: int = 2, total: int = 7, state: TrainState | None = None) -> Reporter:
     plan = tiny.execution_plan(total_steps=total, clip=tiny.share("0.01").amount)
     plan = evolve(plan, job=evolve(plan.job, metrics=Metrics(every=every, sinks=())))
-    return Reporter.open(plan, RunDirectory(folder), TrainState(), torch.device("cpu"), {"held_out": 2.0}.__getitem__)
+    entropy_of = {"held_out": 2.0}.__getitem__
+    return Reporter.open(plan, RunDirectory(folder), state or TrainState(), torch.device("cpu"), entropy_of)
 
 
 def step(number: int, norm: float = 1.0, skipped: bool = False) -> StepReport:
@@ -88,6 +89,20 @@ def test_an_evaluation_stands_beside_the_entropy_of_its_labels(
     assert "held_out loss 1.5000 nats on 1,234 labels (unigram entropy of the same labels 2.0000, ratio 0.750)" in (
         capsys.readouterr().out
     )
+
+
+def test_an_evaluation_that_is_made_again_is_shown_and_not_written_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = reporter(tmp_path)
+    first.evaluation(EvalReport("held_out", 4, 3.0, 100, 0.1))
+    first.close()
+    again = reporter(tmp_path, state=TrainState(step=4))
+    again.evaluation(EvalReport("held_out", 4, 3.0, 100, 0.1))
+    again.evaluation(EvalReport("held_out", 6, 2.5, 100, 0.1))
+    again.close()
+    assert [r["step"] for r in lines(tmp_path)] == [4, 6]
+    assert capsys.readouterr().out.count("step 4: held_out loss 3.0000") == 2
 
 
 def test_a_disk_that_is_full_at_the_end_is_no_failure_of_the_run(
