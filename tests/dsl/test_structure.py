@@ -214,3 +214,8 @@ def test_the_neighbours_of_a_number_that_is_not_whole_are_in_range() -> None:
 )
 def test_a_value_in_the_wrong_form_is_answered_by_the_right_form(body: str, help: str) -> None:
     assert only(extended(body)).help == (help,)
+
+
+@pytest.mark.parametrize("override", ["batch.global=1e30 tokens", "batch.micro=1e20 sequences"])
+def test_a_batch_that_no_computer_can_count_is_an_error(override: str) -> None:
+    assert "FP0310" in {fault.code for fault in extended("", override).diagnostics}
