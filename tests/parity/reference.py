@@ -63,7 +63,8 @@ def train_reference(plan: ExecutionPlan, packed: bool, left_out: frozenset[int] 
             random = Randomness(job.seed, batch.sample)
             logits = model(batch.tokens_BS, batch.positions_BS, batch.documents_BS, random).logits_BSV
             part = F.cross_entropy(logits.flatten(0, 1), batch.labels_BS.flatten(), reduction="sum") / num_counted
-            part.backward()
+            log_partition = logits.logsumexp(-1)[batch.labels_BS != -100]
+            (part + float(job.loss.z) * log_partition.square().sum() / num_counted).backward()
             loss += part.item()
         norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), float(job.guard.clip or "inf"))))
         losses.append(loss)

@@ -36,6 +36,7 @@ class Row:
     schedule: Any = COSINE
     dtype: str = "fp64"
     model: dict[str, Any] = field(factory=dict)
+    z: Fraction = Fraction(0)
 
     def plan(self) -> ExecutionPlan:
         return execution_plan(
@@ -47,6 +48,7 @@ class Row:
             micro=SEQUENCES // self.mesh.data_ranks // self.accumulation,
             recompute=self.recompute,
             reshard=self.reshard,
+            z=self.z,
         )
 
     def __str__(self) -> str:
@@ -91,6 +93,12 @@ MODELS = [
     Row("dropout, fsdp 2, recompute", FSDP2, model=DROPPING, recompute="full", accumulation=2),
     Row("gelu, window, soft cap, padded vocabulary, fsdp 2", FSDP2, model=ODD_ONE_OUT),
 ]
+HALF = Fraction("0.5")
+LOSSES = [
+    Row("z-loss, one process, four microbatches", accumulation=4, z=HALF),
+    Row("z-loss, fsdp 4, packed, recompute", FSDP4, packed=True, recompute="full", z=HALF),
+    Row("z-loss, hsdp 2x2, tied, two microbatches", HSDP, accumulation=2, model={"tie": True}, z=HALF),
+]
 FLOOR = Fraction("0.1")
 SCHEDULES = [
     Row("linear", FSDP2, schedule=Linear(warmup=steps(0), floor=FLOOR)),
@@ -112,16 +120,22 @@ _references: dict[str, Trained] = {}
 
 def reference(row: Row) -> Trained:
     """The reference of a row's model, data and schedule; computed once, with microbatches of two."""
-    key = repr((sorted(row.model.items()), row.packed, row.schedule, row.dtype))
+    key = repr((sorted(row.model.items()), row.packed, row.schedule, row.dtype, row.z))
     if key not in _references:
         alone = Row(
-            row.name, accumulation=4, packed=row.packed, schedule=row.schedule, dtype=row.dtype, model=row.model
+            row.name,
+            accumulation=4,
+            packed=row.packed,
+            schedule=row.schedule,
+            dtype=row.dtype,
+            model=row.model,
+            z=row.z,
         )
         _references[key] = train_reference(alone.plan(), row.packed)
     return _references[key]
 
 
-@pytest.mark.parametrize("row", LAYOUTS + MODELS + SCHEDULES + SINGLE, ids=str)
+@pytest.mark.parametrize("row", LAYOUTS + MODELS + LOSSES + SCHEDULES + SINGLE, ids=str)
 def test_trains_what_one_process_trains(row: Row, pools: Pools) -> None:
     if row.mesh.world == 1:
         trained = train_and_report(row.plan(), row.packed)
