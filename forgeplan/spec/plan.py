@@ -106,8 +106,10 @@ class Batch:
 
 @frozen
 class Mesh:
-    """Degrees of the parallel axes, outer to inner. Their product is the number of devices."""
+    """Degrees of the parallel axes, outer to inner. All but ep multiply to the number of devices; ep borrows ranks from
+    dp_shard, cp and tp."""
 
+    pp: int = setting(t.COUNT, "pipeline stages, groups of layers", default="1", within="[1, )", change=Change.RESHARD)
     dp_replicate: int = setting(
         t.COUNT, "replicas of the sharded model", default="1", within="[1, )", change=Change.RESHARD
     )
@@ -117,7 +119,15 @@ class Mesh:
         default="auto",
         within="[1, )",
         change=Change.RESHARD,
+        aliases=("fsdp",),
     )
+    cp: int = setting(
+        t.COUNT, "parts of a sequence that attend to one another", default="1", within="[1, )", change=Change.RESHARD
+    )
+    tp: int = setting(
+        t.COUNT, "parts of every weight matrix of a layer", default="1", within="[1, )", change=Change.RESHARD
+    )
+    ep: int = setting(t.COUNT, "groups of experts", default="1", within="[1, )", change=Change.RESHARD)
 
 
 @frozen

@@ -42,21 +42,36 @@ class Attention(Module):
         norm, eps = NORMS[spec.norm], float(spec.norm_eps)
         self.q_norm = norm(spec.head_dim, eps) if spec.qk_norm else None
         self.k_norm = norm(spec.head_dim, eps) if spec.qk_norm else None
-        self.wo = Linear(queries, spec.dim, spec.bias, residual_std)
+        self.wo = Linear(queries, spec.dim, spec.bias, residual_std, is_row=True)
 
     def forward(
         self, x_BSD: Tensor, rotation: Rotation, mask: Mask, cached: KeyValues | None = None
     ) -> tuple[Tensor, KeyValues | None]:
-        """Output (B, S, D) and, if `cached` is given, it grown by the new keys and values."""
+        """Output (B, S, D) and, if `cached` is given, it grown by the new keys and values.
+
+        Under tp a rank has its run of heads; under cp it has its places of the sequence, and sees the keys of all.
+        """
+        x_BSD = self.axes.tp.enter(x_BSD)
         heads = (*x_BSD.shape[:2], -1, self.spec.head_dim)
-        q, k, v = (w(x_BSD).view(heads) for w in (self.wq, self.wk, self.wv))
+        q = self.wq(x_BSD).view(heads)
+        k, v = (self._own_heads(w(x_BSD).view(heads)) for w in (self.wk, self.wv))
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         q, k = rotate(q, rotation), rotate(k, rotation)
         if cached is not None:
             k, v = cached.extended(k, v)
+        if mask.kernel != "ring":
+            k, v = self.axes.cp.gather(k, v)
         out = self.wo(attend(self.spec, q, k, v, mask).flatten(2))
-        return out, None if cached is None else KeyValues(k, v)
+        return self.axes.tp.leave(out), None if cached is None else KeyValues(k, v)
+
+    def _own_heads(self, x_BSKd: Tensor) -> Tensor:
+        """Of key or value heads that every tp rank computes, as there are fewer than ranks, the one it needs."""
+        tp, heads = self.axes.tp.group, self.spec.kv_heads
+        if tp.size == 1 or x_BSKd.shape[2] < heads:
+            return x_BSKd
+        own = tp.index * heads // tp.size
+        return x_BSKd[:, :, own : own + 1]
 
 
 def attend(spec: Decoder, q_BSHd: Tensor, k_BTKd: Tensor, v_BTKd: Tensor, mask: Mask) -> Tensor:
@@ -72,7 +87,7 @@ def _sdpa(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
     visible = None if mask.visible_BST is None else mask.visible_BST[:, None]
     if q.device.type != "cpu" and (visible is not None or spec.attention == "efficient"):
         # The kernel that takes a mask on a GPU does not share kv heads.
-        k, v = _for_each_head(spec, k, v)
+        k, v = _for_each_head(q, k, v)
     with _backend(spec, q.device, visible is not None):
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=visible, is_causal=mask.causal, enable_gqa=k.shape[1] != q.shape[1]
@@ -89,7 +104,7 @@ def _backend(spec: Decoder, device: torch.device, masked: bool) -> AbstractConte
 
 def _scores(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
     """The definition, step by step: for a soft cap where no fused kernel has one."""
-    k, v = _for_each_head(spec, k, v)
+    k, v = _for_each_head(q, k, v)
     scores_BHST = at_least_fp32(q @ k.transpose(-1, -2)) * spec.head_dim**-0.5
     if spec.softcap is not None:
         scores_BHST = _cap(scores_BHST, float(spec.softcap))
@@ -129,7 +144,7 @@ def _varlen(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tenso
         length,
         length,
         window_size=(left, 0),
-        enable_gqa=spec.kv_heads != spec.heads,
+        enable_gqa=k.shape[2] != q.shape[2],
     )
     return out.view(q.shape)
 
@@ -139,6 +154,6 @@ def _cap(scores: Tensor, cap: float) -> Tensor:
     return cap * torch.tanh(scores / cap)
 
 
-def _for_each_head(spec: Decoder, *tensors_BKTd: Tensor) -> list[Tensor]:
+def _for_each_head(q_BHSd: Tensor, *tensors_BKTd: Tensor) -> list[Tensor]:
     """Keys or values repeated so that every query head has its own copy."""
-    return [x.repeat_interleave(spec.heads // spec.kv_heads, dim=1) for x in tensors_BKTd]
+    return [x.repeat_interleave(q_BHSd.shape[1] // x.shape[1], dim=1) for x in tensors_BKTd]

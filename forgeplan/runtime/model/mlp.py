@@ -11,6 +11,8 @@ from forgeplan.runtime.model.linear import Linear
 from forgeplan.runtime.model.module import Module
 from forgeplan.spec.model.decoder import GATED, Decoder
 
+# B batch, S positions of this rank, D model width, F hidden width
+
 
 def squared_relu(x: Tensor) -> Tensor:
     """So et al., 2021."""
@@ -27,16 +29,26 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class MLP(Module):
-    """down(act(gate(x)) · up(x)) for the gated kinds (Shazeer, 2020), down(act(up(x))) for the others."""
+    """down(act(gate(x)) · up(x)) for the gated kinds (Shazeer, 2020), down(act(up(x))) for the others.
 
-    def __init__(self, spec: Decoder, std: float, residual_std: float) -> None:
+    `width` and `bias` are the plan's unless given.
+    """
+
+    def __init__(
+        self, spec: Decoder, std: float, residual_std: float, width: int | None = None, bias: bool | None = None
+    ) -> None:
         super().__init__()
-        self.w_gate = Linear(spec.dim, spec.ffn, spec.bias, std) if spec.mlp in GATED else None
-        self.w_up = Linear(spec.dim, spec.ffn, spec.bias, std)
-        self.w_down = Linear(spec.ffn, spec.dim, spec.bias, residual_std)
+        width = spec.ffn if width is None else width
+        bias = spec.bias if bias is None else bias
+        self.w_gate = Linear(spec.dim, width, bias, std) if spec.mlp in GATED else None
+        self.w_up = Linear(spec.dim, width, bias, std)
+        self.w_down = Linear(width, spec.dim, bias, residual_std, is_row=True)
         self.activation = ACTIVATIONS[spec.mlp]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x_BSD: Tensor) -> Tensor:
+        x_BSD = self.axes.tp.enter(x_BSD)
         if self.w_gate is None:
-            return self.w_down(self.activation(self.w_up(x)))
-        return self.w_down(self.activation(self.w_gate(x)) * self.w_up(x))
+            hidden_BSF = self.activation(self.w_up(x_BSD))
+        else:
+            hidden_BSF = self.activation(self.w_gate(x_BSD)) * self.w_up(x_BSD)
+        return self.axes.tp.leave(self.w_down(hidden_BSF))

@@ -7,6 +7,8 @@ from typing import ClassVar
 from attrs import frozen
 from torch import Tensor, nn
 
+from forgeplan.runtime.parallel.axes import ALONE, Axes
+
 
 @frozen
 class Normal:
@@ -30,6 +32,8 @@ class Module(nn.Module):
 
     recompute_unit: ClassVar[bool] = False
     """Whether activation checkpointing replays this module as a whole."""
+    axes: Axes = ALONE
+    """The ranks that this module's work is divided over; operations of the program set it."""
 
     def initial(self) -> dict[str, Initial]:
         """The initial values of the module's own parameters and buffers (not its children's), by attribute name."""

@@ -22,3 +22,9 @@ class Fsdp:
         within="[1, )",
         change=Change.COSMETIC,
     )
+    offload: bool = setting(
+        t.Bool(),
+        "keep shards and optimizer state in host memory, and update there",
+        default="false",
+        change=Change.COSMETIC,
+    )

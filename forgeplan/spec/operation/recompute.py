@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from attrs import frozen
 
 from forgeplan.spec import types as t
@@ -12,11 +14,32 @@ from forgeplan.spec.setting import Change, setting
 @component("operation", "recompute")
 @frozen
 class Recompute:
-    """Activation checkpointing of whole blocks (Chen et al., 2016)."""
+    """Activation checkpointing (Chen et al., 2016)."""
 
     mode: str = setting(
-        t.OneOf(("none", "full")),
-        "keep all activations, or only the inputs of blocks",
+        t.OneOf(
+            ("none", "full", "selective", "every", "budget"),
+            aliases=(("selective_op", "selective"), ("per_op", "selective"), ("memory_budget", "budget")),
+        ),
+        "nothing; whole blocks; all but the results of matrix products, attention and exchanges; every k-th block; or"
+        " as much as a memory budget asks for, under compile",
         default="full",
         change=Change.COSMETIC,
+    )
+    every: int = setting(
+        t.COUNT, "with mode = every: one block of so many", default="2", within="[1, )", change=Change.COSMETIC
+    )
+    budget: Fraction = setting(
+        t.PORTION,
+        "with mode = budget: share of the activations to keep",
+        default="50%",
+        within="[0, 1]",
+        change=Change.COSMETIC,
+    )
+    only: tuple[str, ...] | None = setting(
+        t.optional(t.ListOf(t.Text())),
+        "patterns of names of the blocks it is for; `none` is all",
+        default="none",
+        change=Change.COSMETIC,
+        example='["layers.*"]',
     )
