@@ -65,6 +65,22 @@ DEFAULTS: dict[str, Any] = {
     "model.init_std": Fraction(1, 50),
     "model.pad_vocab": "auto",
     "model.attention": "auto",
+    "model.mtp": 0,
+    "model.moe": None,
+    "model.moe.every": 1,
+    "model.moe.first_dense": 0,
+    "model.moe.shared": 0,
+    "model.moe.router": "softmax_topk",
+    "model.moe.router.renormalise": True,
+    "model.moe.router.scale": Fraction(1),
+    "model.moe.router.rate": Fraction(1, 1000),
+    "model.moe.router.rate_schedule": "constant",
+    "model.moe.groups": 1,
+    "model.moe.capacity": None,
+    "model.moe.balance": Fraction(0),
+    "model.moe.sequence_balance": Fraction(0),
+    "model.moe.z": Fraction(0),
+    "model.moe.scale_gradients": False,
     "tokenizer": None,
     "precision.params": "fp32",
     "precision.compute": "bf16",
@@ -81,6 +97,7 @@ DEFAULTS: dict[str, Any] = {
     "schedule.shape": "sqrt",
     "loss": "cross_entropy",
     "loss.z": Fraction(0),
+    "loss.mtp": Fraction(3, 10),
     "mesh.dp_replicate": 1,
     "mesh.dp_shard": "auto",
     "apply": {},
@@ -111,6 +128,13 @@ DEFAULTS: dict[str, Any] = {
     "model.rope.scaling.fast": Fraction(32),
     "model.rope.scaling.slow": Fraction(1),
 }
+
+FOLLOWING = {
+    "model.kv_heads": "model.heads",
+    "model.moe.ffn": "model.ffn",
+    "model.moe.group_limit": "model.moe.groups",
+}
+"""Fields that have the value of another one where they are not written."""
 
 
 def job(changes: Mapping[str, Any] | None = None, *, name: str = "example", base: Mapping[str, Any] = CONTEXT) -> Job:
@@ -218,8 +242,8 @@ class _Maker:
             return self.compute(derived_values()[path])
         if path == "model.head_dim":
             return self.written["model.dim"] // self.written["model.heads"]
-        if path == "model.kv_heads":
-            return self.written["model.heads"]
+        if path in FOLLOWING:
+            return self.read(FOLLOWING[path])
         head, _, last = path.rpartition(".")
         general = f"{head.rpartition('.')[0]}.*.{last}"
         return DEFAULTS[path] if path in DEFAULTS else DEFAULTS[general]

@@ -12,7 +12,7 @@ from forgeplan.runtime.data.microbatch import NOT_COUNTED
 from forgeplan.runtime.loss import cross_entropy
 from forgeplan.spec.loss.cross_entropy import CrossEntropy
 
-PLAIN = CrossEntropy(z=Fraction(0))
+PLAIN = CrossEntropy(z=Fraction(0), mtp=Fraction(0))
 
 
 @pytest.mark.parametrize(("vocab", "expected"), [(1680, 7.426549), (256, 5.545177)])
@@ -34,7 +34,7 @@ def test_z_loss_ignores_masked_positions_and_stands_apart(logit_of_masked: float
     logits = torch.zeros(1, 8, 10)
     logits[:, 4:] = logit_of_masked
     labels = torch.tensor([[1, 2, 3, 4, *[NOT_COUNTED] * 4]])
-    sums = cross_entropy(CrossEntropy(z=Fraction("1e-4")), logits, labels)
+    sums = cross_entropy(CrossEntropy(z=Fraction("1e-4"), mtp=Fraction(0)), logits, labels)
     assert sums.counted.item() == 4
     assert (sums.z / 4).item() == pytest.approx(5.30190e-4, rel=1e-5)
     assert (sums.loss / 4).item() == pytest.approx(log(10), rel=1e-6)
@@ -42,7 +42,7 @@ def test_z_loss_ignores_masked_positions_and_stands_apart(logit_of_masked: float
 
 def test_nothing_counted_is_a_differentiable_zero() -> None:
     logits = torch.randn(1, 4, 10, requires_grad=True)
-    sums = cross_entropy(CrossEntropy(z=Fraction(1)), logits, torch.full((1, 4), NOT_COUNTED))
+    sums = cross_entropy(CrossEntropy(z=Fraction(1), mtp=Fraction(0)), logits, torch.full((1, 4), NOT_COUNTED))
     (sums.loss + sums.z).backward()
     assert (sums.loss.item(), sums.z.item(), sums.counted.item()) == (0, 0, 0)
     assert logits.grad is not None

@@ -41,7 +41,7 @@ NEW_RUNS: dict[str, Callable[[Plan], Plan]] = {
     "seed": set_to(seed=8),
     "batch.length": batch(length=8),
     "batch.pack": batch(pack=True),
-    "loss.z": set_to(loss=CrossEntropy(z=Fraction(1, 100))),
+    "loss.z": set_to(loss=CrossEntropy(z=Fraction(1, 100), mtp=Fraction(3, 10))),
     "mixture.made": set_to(mixture={"made": Quantity(Fraction(1), NUMBER)}),
     "sources.made.noise": lambda job: evolve(job, sources={"made": evolve(job.sources["made"], noise=Fraction(0))}),
     "sources.made": set_to(sources={"made": Tokens("web.bin", "uint16", shuffle=True)}),

@@ -35,6 +35,7 @@ def decoder(**fields: Any) -> Decoder:
         "ffn_multiplier": Fraction(1), "mlp": "swiglu", "rope": Rope(theta=Fraction(10_000), scaling=None),
         "norm": "rms", "norm_eps": Fraction("1e-5"), "qk_norm": False, "bias": False, "tie": False, "window": None,
         "softcap": None, "dropout": Fraction(0), "init_std": Fraction("0.02"), "pad_vocab": None, "attention": "auto",
+        "mtp": 0, "moe": None,
     } | fields  # fmt: skip
     given["pad_vocab"] = given["pad_vocab"] or given["vocab"]
     return Decoder(**given)
@@ -89,7 +90,7 @@ def execution_plan(
         batch=Batch(global_=global_batch, accumulation=accumulation, micro=micro, length=length, pack=False),
         optimizer=optimizer or adamw(),
         schedule=schedule,
-        loss=CrossEntropy(z=z),
+        loss=CrossEntropy(z=z, mtp=Fraction("0.3")),
         mesh=MeshBlock(dp_replicate=mesh.dp_replicate, dp_shard=mesh.dp_shard),
         apply=(),
         budget=Budget(tokens=None, steps=total_steps, wall=wall),

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from forgeplan.compiler.passes.manager import Results, analysis
-from forgeplan.spec.model.decoder import Parameter
+from forgeplan.spec.model.parameter import Parameter
 
 
 @frozen

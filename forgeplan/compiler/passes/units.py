@@ -13,7 +13,7 @@ from attrs import frozen
 
 from forgeplan.compiler.passes.manager import Results, analysis
 from forgeplan.compiler.passes.parameters import parameters_of
-from forgeplan.spec.model.decoder import Parameter
+from forgeplan.spec.model.parameter import Parameter
 
 
 @frozen

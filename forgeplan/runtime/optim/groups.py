@@ -6,7 +6,7 @@ from attrs import frozen
 from torch import nn
 
 from forgeplan.diagnostics.refusal import InternalError
-from forgeplan.spec.model.decoder import Parameter
+from forgeplan.spec.model.parameter import Parameter
 
 
 @frozen

@@ -19,3 +19,9 @@ class CrossEntropy:
     z: Fraction = setting(
         t.REAL, "weight of the z-loss, mean squared log-partition (PaLM)", default="0", within="[0, )"
     )
+    mtp: Fraction = setting(
+        t.REAL,
+        "weight of the mean over the losses of the multi-token prediction modules (DeepSeek-V3, equation 25)",
+        default="0.3",
+        within="[0, )",
+    )
