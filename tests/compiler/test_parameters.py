@@ -28,7 +28,35 @@ PUBLISHED = {
 }
 """Parameters of the published checkpoints."""
 
+
+def moe(experts: int, top_k: int, ffn: int, **more: Any) -> dict[str, Any]:
+    fields = {"experts": experts, "top_k": top_k, "ffn": ffn, **more}
+    return {f"model.moe.{name}": value for name, value in fields.items()}
+
+
+QWEN3 = {"head_dim": 128, "qk_norm": True}
+PUBLISHED_MOE = {
+    "Mixtral-8x7B": (
+        shape(4096, 32, 32, 8, 14_336, 32_000) | moe(8, 2, 14_336),
+        46_702_792_704,
+        12_879_925_248,
+    ),
+    "Qwen3-30B-A3B": (
+        shape(2048, 48, 32, 4, 6144, 151_936, **QWEN3) | moe(128, 8, 768),
+        30_532_122_624,
+        3_353_032_704,
+    ),
+    "Qwen3-235B-A22B": (
+        shape(4096, 94, 64, 4, 12_288, 151_936, **QWEN3) | moe(128, 8, 1536),
+        235_093_634_560,
+        22_190_763_520,
+    ),
+}
+"""Parameters of the published checkpoints, and those that a token meets."""
+
 TINY = shape(64, 2, 4, 2, 128, 256)
+TINY_4 = shape(64, 4, 4, 2, 128, 256)
+MLP = 3 * 64 * 128
 
 
 @pytest.mark.parametrize(("changes", "expected"), PUBLISHED.values(), ids=PUBLISHED)
@@ -46,6 +74,76 @@ def test_published_models_have_their_published_number_of_parameters(changes: dic
 def test_ungated_mlps_and_head_norms_are_counted(changes: dict[str, Any], expected: int) -> None:
     """Case C029."""
     assert job({**TINY, **changes}).derived["model.params"] == expected
+
+
+@pytest.mark.parametrize(("changes", "total", "active"), PUBLISHED_MOE.values(), ids=PUBLISHED_MOE)
+def test_published_mixtures_have_their_published_numbers(changes: dict[str, Any], total: int, active: int) -> None:
+    """Case C029 for the largest."""
+    made = job(changes)
+    assert (made.derived["model.params"], made.derived["model.active_params"]) == (total, active)
+
+
+@pytest.mark.parametrize(
+    ("changes", "total", "active"),
+    [
+        (TINY_4 | moe(8, 2, 64, every=2, shared=2), 378_432, 230_976),
+        (TINY_4 | moe(8, 2, 64, first_dense=1, shared=1), 440_384, 219_200),
+    ],
+    ids=["every second layer", "all but the first"],
+)
+def test_shared_experts_are_counted_where_the_layer_has_them(changes: dict[str, Any], total: int, active: int) -> None:
+    """Case C029."""
+    made = job(changes)
+    assert (made.derived["model.params"], made.derived["model.active_params"]) == (total, active)
+
+
+def test_experts_have_no_biases_and_a_gate_only_where_the_mlp_has_one() -> None:
+    changes = {**TINY, **moe(8, 2, 64, shared=1), "model.mlp": "gelu", "model.bias": True}
+    names = [p.name for p in parameters_of(job(changes).blocks["model"]).all]
+    assert [n.removeprefix("layers.1.moe.") for n in names if n.startswith("layers.1.moe.")] == [
+        "router.weight", "experts.w_up", "experts.w_down", "shared.w_up.weight", "shared.w_down.weight",
+    ]  # fmt: skip
+    assert "layers.1.attention.wo.bias" in names
+
+
+def test_layers_have_experts_by_their_number() -> None:
+    """The block of a module of multi-token prediction counts on behind the layers."""
+    made = job({**TINY_4, **moe(8, 2, 64, every=2, first_dense=2), "model.mtp": 2}).blocks["model"]
+    assert [made.is_moe(i) for i in range(4)] == [False, False, False, True]
+    names = {p.name for p in made.parameters()}
+    assert "mtp.0.block.mlp.w_up.weight" in names
+    assert "mtp.1.block.moe.router.weight" in names
+
+
+def test_modules_of_multi_token_prediction_are_stored_and_not_active() -> None:
+    plain, more = (parameters_of(job({**TINY, "model.mtp": n}).blocks["model"]) for n in (0, 2))
+    attention = 2 * 64 * 64 + 2 * 32 * 64
+    norms, projection = 5 * 64, 2 * 64 * 64
+    assert more.num_total - plain.num_total == 2 * (attention + MLP + projection + norms)
+    assert more.num_active == plain.num_active == 106_816
+    head = 256 * 64
+    assert more.num_matmul - plain.num_matmul == 2 * (attention + MLP + projection + head)
+
+
+def test_a_token_multiplies_with_the_experts_it_is_sent_to() -> None:
+    dense, sparse = (parameters_of(job({**TINY, **m}).blocks["model"]) for m in ({}, moe(8, 2, 64, shared=1)))
+    expert = 3 * 64 * 64
+    assert sparse.num_matmul - dense.num_matmul == 2 * (3 * expert + 8 * 64 - MLP)
+
+
+def test_each_module_of_multi_token_prediction_attends_once_more() -> None:
+    plain, more = (job({**TINY, "model.mtp": n}).blocks["model"] for n in (0, 1))
+    products = 6 * (more.num_matmul_parameters() - plain.num_matmul_parameters())
+    assert more.flops_per_token(1000) - plain.flops_per_token(1000) == products + 12 * 4 * 16 * 1000
+
+
+def test_the_bias_that_balances_is_state_and_no_parameter() -> None:
+    sigmoid = moe(8, 2, 64, every=2, router="sigmoid_topk")
+    model = job({**TINY, **sigmoid, "model.mtp": 2}).blocks["model"]
+    found = [(b.name, b.shape) for b in model.buffers()]
+    assert found == [("layers.1.moe.router.bias", (8,)), ("mtp.1.block.moe.router.bias", (8,))]
+    assert not {name for name, _ in found} & {p.name for p in model.parameters()}
+    assert not list(job({**TINY, **moe(8, 2, 64)}).blocks["model"].buffers())
 
 
 def test_the_published_flops_per_token_come_out() -> None:

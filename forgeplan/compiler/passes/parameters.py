@@ -18,9 +18,10 @@ class Parameters:
     all: tuple[Parameter, ...]
     num_total: int
     num_active: int
-    """Numbers that take part in computing one token; all of them in a dense model."""
+    """Numbers that take part in computing one token in use: of the routed experts those it is sent to, and no modules
+    of multi-token prediction."""
     num_matmul: int
-    """Numbers in matrix products: without the input embedding; a tied head counts."""
+    """Numbers that a token meets in matrix products in training: without the input embedding; a tied head counts."""
 
 
 @lru_cache(maxsize=64)
@@ -28,7 +29,7 @@ def parameters_of(model: Any) -> Parameters:
     """The parameters of a model component, from its own account of names and shapes."""
     found = tuple(model.parameters())
     total = sum(p.numel for p in found)
-    return Parameters(found, total, total, model.num_matmul_parameters())
+    return Parameters(found, total, model.num_active_parameters(), model.num_matmul_parameters())
 
 
 @analysis("parameters")

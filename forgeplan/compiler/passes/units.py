@@ -1,7 +1,7 @@
 """Which parameters are gathered together?
 
-One FSDP unit each for the embedding, every block, and final norm with head. A tied embedding is the head too, so that
-it shares a unit with the final norm.
+One FSDP unit each for the embedding, every block, every module of multi-token prediction, and final norm with head. A
+tied embedding is the head too, so that it shares a unit with the final norm.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from attrs import frozen
 from forgeplan.compiler.passes.manager import Results, analysis
 from forgeplan.compiler.passes.parameters import parameters_of
 from forgeplan.spec.model.parameter import Parameter
+
+NUMBERED = ("layers", "mtp")
+"""Lists of modules, each of which is a unit."""
 
 
 @frozen
@@ -39,14 +42,14 @@ def units_of(model: Any) -> tuple[Unit, ...]:
 
 
 def module_of(name: str) -> str:
-    """The module of the first or second level that owns a parameter: `embedding`, `layers.3`, `norm`, `head`."""
+    """The module that owns a parameter: `embedding`, `layers.3`, `mtp.0`, `norm`, `head`."""
     first, _, rest = name.partition(".")
-    return f"{first}.{rest.partition('.')[0]}" if first == "layers" else first
+    return f"{first}.{rest.partition('.')[0]}" if first in NUMBERED else first
 
 
 def _unit_name(parameter: str, tied: bool) -> str:
     module = module_of(parameter)
-    if module.startswith("layers."):
+    if "." in module:
         return module
     if tied:
         return "embedding + norm + head"
