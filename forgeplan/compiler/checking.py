@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ def facts_of(job: Job) -> Facts:
         Path(job.project),
         job.place,
         job.is_damaged,
+        cache(job.bare),
         output_roots(Path(job.project)),
         results=lambda name: results[0][name],
     )

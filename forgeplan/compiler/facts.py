@@ -16,6 +16,7 @@ from forgeplan.compiler.schema import setting_at
 from forgeplan.compiler.wording import plan_text
 from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.diagnostics.span import SCHEMA, Span
+from forgeplan.plan.operations import OPERATIONS
 from forgeplan.spec.provenance import Leaf, Origin
 from forgeplan.spec.setting import Setting
 
@@ -90,6 +91,8 @@ class Facts:
     """Of the plan's name."""
     is_damaged: bool = False
     """Whether a statement of the plan was not understood: what seems missing may be it."""
+    bare: Callable[[str], tuple[Mapping[str, Leaf], Any]] = field(default=lambda name: ({}, None), eq=False, repr=False)
+    """What a transform that `apply` leaves out would be without options; see `Job.bare`."""
     output_roots: tuple[Path, ...] = ()
     """Folders outside the project that `forge.toml` opens for output."""
     results: Callable[[str], Any] = field(default=lambda name: {}[name], eq=False, repr=False)
@@ -98,7 +101,7 @@ class Facts:
     """Which of the candidates at a path satisfy every check; see `compiler/legal.py`."""
 
     def __getitem__(self, path: str) -> Fact:
-        leaf = self.leaves.get(path)
+        leaf = self.leaves.get(path) or self._inserted(path).get(path)
         if leaf is not None:
             return Fact(path, leaf.value, leaf, self.setting(path))
         if self.derived.get(path) is not None:
@@ -107,7 +110,7 @@ class Facts:
 
     def get(self, path: str) -> Fact | None:
         """The fact, or None where the plan has no such part (`checkpoint.every` without a checkpoint)."""
-        if path in self.leaves or path in self.derived:
+        if path in self.leaves or path in self.derived or path in self._inserted(path):
             return self[path]
         above = path
         while "." in above:
@@ -124,6 +127,24 @@ class Facts:
         if leaf is not None and leaf.value is None:
             return None
         raise Poisoned(path)
+
+    def transform(self, name: str) -> Any:
+        """The options of a transform: as `apply` has them, or with all defaults where it leaves the transform out."""
+        options = self.blocks.get(f"apply.{name}") or self.bare(name)[1]
+        if options is None:
+            raise Poisoned(f"apply.{name}")
+        return options
+
+    def _inserted(self, path: str) -> Mapping[str, Leaf]:
+        """The options, all at their defaults, of a transform in the program that `apply` leaves out."""
+        head, _, rest = path.partition(".")
+        name = rest.partition(".")[0]
+        if head != "apply" or name not in OPERATIONS or f"apply.{name}" in self.leaves or "apply" not in self.leaves:
+            return {}
+        degree = self.leaves.get(f"mesh.{name}")
+        if OPERATIONS[name].always or (degree is not None and degree.value > 1):
+            return self.bare(name)[0]
+        return {}
 
     def setting(self, path: str) -> Setting | None:
         """What the schema says about the field at a path."""

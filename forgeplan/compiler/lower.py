@@ -54,15 +54,22 @@ def _sources(graph: DiGraph, facts: Facts) -> None:
 
 
 def _axes(graph: DiGraph, facts: Facts) -> None:
-    for axis, degree in facts.results("mesh").degrees.items():
+    for axis, degree in _degrees(facts).items():
         if degree > 1:
             ir.add(graph, ir.Axis(axis, degree))
 
 
+def _degrees(facts: Facts) -> dict[str, int]:
+    """The degree of every axis, and of the experts that fold into some of them."""
+    mesh = facts.results("mesh")
+    return {**mesh.degrees, "ep": mesh.ep}
+
+
 def _transforms(graph: DiGraph, facts: Facts) -> None:
-    """Written transforms; one that is switched off is none."""
+    """Written transforms. One that is switched off is none, nor is one whose axis has a single rank."""
+    degrees = _degrees(facts)
     for item in facts.block("apply"):
-        if getattr(item, "mode", "") != "none":
+        if getattr(item, "mode", "") != "none" and degrees.get(item.tag, 2) > 1:
             ir.add(graph, ir.Transform(item.tag, "plan"))
 
 

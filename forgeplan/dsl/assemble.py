@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from forgeplan.diagnostics.span import NOWHERE
+from forgeplan.dsl import syntax
 from forgeplan.dsl.checks import check
 from forgeplan.dsl.leaves import origins
 from forgeplan.dsl.scope import LetBinding
@@ -50,7 +52,20 @@ def assemble(
         vary,
         stack.plan.name.span,
         view.is_damaged,
+        lambda name: _bare(view, name),
     )
+
+
+def _bare(view: View, name: str) -> tuple[Mapping[str, Leaf], Any]:
+    """The leaves and the object that a transform would have if `apply` named it without options."""
+    leaves: dict[str, Leaf] = {}
+    blocks: dict[str, Any] = {}
+    with suppress(Poison):
+        apply = view.root.open().children["apply"]
+        named = apply.implied(syntax.NameRef(name, span=NOWHERE))
+        slot = Slot(view.ev, f"apply.{name}", t.Component("operation"), None, apply, [named])
+        _walk(slot, leaves, blocks)
+    return leaves, blocks.get(f"apply.{name}")
 
 
 def _read_constants(view: View) -> None:

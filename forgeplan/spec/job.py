@@ -54,3 +54,6 @@ class Job:
     """Of the plan's name, for what no smaller place stands for."""
     is_damaged: bool = False
     """Whether a statement of the plan, of a base or of the profile was not understood: what seems missing may be it."""
+    bare: Callable[[str], tuple[Mapping[str, Leaf], Any]] = field(default=lambda name: ({}, None), eq=False, repr=False)
+    """The leaves below `apply.<name>` and the object of a transform that `apply` leaves out, every option at its
+    default; the object is None where a value that a default reads was rejected."""

@@ -98,8 +98,12 @@ DEFAULTS: dict[str, Any] = {
     "loss": "cross_entropy",
     "loss.z": Fraction(0),
     "loss.mtp": Fraction(3, 10),
+    "mesh.pp": 1,
     "mesh.dp_replicate": 1,
     "mesh.dp_shard": "auto",
+    "mesh.cp": 1,
+    "mesh.tp": 1,
+    "mesh.ep": 1,
     "apply": {},
     "budget.tokens": None,
     "budget.wall": None,
@@ -114,7 +118,30 @@ DEFAULTS: dict[str, Any] = {
     "metrics.sinks": (),
     "eval": {},
     "apply.*.reshard": "default",
+    "apply.*.offload": False,
     "apply.*.mode": "full",
+    "apply.*.every": 2,
+    "apply.*.budget": Fraction(1, 2),
+    "apply.*.only": None,
+    "apply.*.backend": "inductor",
+    "apply.*.fullgraph": False,
+    "apply.*.loss": True,
+    "apply.*.recipe": "tensorwise",
+    "apply.*.include": "all",
+    "apply.*.exclude": ("head",),
+    "apply.*.small": "skip",
+    "apply.*.all_gather": False,
+    "apply.*.emulate": False,
+    "apply.*.sequence": True,
+    "apply.*.kv": "shard",
+    "apply.*.attention": "all_gather",
+    "apply.*.balance": "head_tail",
+    "apply.*.hierarchical": False,
+    "apply.*.schedule": "one_f_one_b",
+    "apply.*.stages_per_rank": 1,
+    "apply.*.cuts": None,
+    "apply.pp.weights.embedding": 1,
+    "apply.pp.weights.head": 1,
     "sources.*.dtype": None,
     "sources.*.shuffle": True,
     "sources.*.states": 16,
@@ -185,7 +212,13 @@ class _Maker:
             {"example.forge": "0" * 64},
             lambda values: job({**self.written, **values}, name=self.name, base={}),
             Span("example.forge", 0, 0),
+            bare=self.bare,
         )
+
+    def bare(self, name: str) -> tuple[dict[str, Leaf], Any]:
+        other = _Maker({k: v for k, v in self.written.items() if not k.startswith("apply")}, self.name)
+        made = other.component(t.Component("operation"), f"apply.{name}", name)
+        return other.leaves, made
 
     def block(self, cls: type, at: str) -> Any:
         values = {}

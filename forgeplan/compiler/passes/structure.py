@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from forgeplan.compiler import graph as ir
+from forgeplan.compiler.facts import Facts, Poisoned
 from forgeplan.compiler.graph import Relation
 from forgeplan.compiler.passes.manager import Results, analysis
-from forgeplan.plan.mesh import Mesh
+from forgeplan.compiler.passes.parameters import parameters_of
+from forgeplan.compiler.passes.units import module_of
 from forgeplan.plan.operations import OPERATIONS
+from forgeplan.plan.sharding import division
 
 if TYPE_CHECKING:
     from networkx import DiGraph
 
-SHARDING_AXES = ("dp_shard", "cp")
+DATA_AXES = ("dp_shard", "cp")
+"""Every tensor is cut over these, whatever else cuts it."""
 
 
 @analysis("graph", "mesh")
@@ -22,11 +27,12 @@ def structure(results: Results) -> DiGraph:
     """The lowered graph with every transform of the program, and modules over the axes that shard them."""
     from forgeplan.compiler.lower import lower
 
-    return shard_modules(place_transforms(lower(results.facts)), results["mesh"])
+    return shard_modules(place_transforms(lower(results.facts)), axes_of_modules(results.facts))
 
 
 def place_transforms(graph: DiGraph) -> DiGraph:
-    """The graph with the transforms that are always there, and an edge for each pair whose order matters.
+    """The graph with the transforms that its axes call for or that are always there, and an edge for each pair whose
+    order matters.
 
     Written transforms keep their written order, unless it contradicts the rules (a check reports that). Edges that
     others imply are left out.
@@ -35,9 +41,10 @@ def place_transforms(graph: DiGraph) -> DiGraph:
 
     placed = graph.copy()
     written = [node.name for node in ir.nodes(graph, ir.Transform)]
+    axes = {node.name for node in ir.nodes(graph, ir.Axis)}
     for name, operation in OPERATIONS.items():
-        if operation.always and name not in written:
-            ir.add(placed, ir.Transform(name, "always"))
+        if name not in written and (operation.always or name in axes):
+            ir.add(placed, ir.Transform(name, "always" if operation.always else "mesh"))
     names = [node.name for node in ir.nodes(placed, ir.Transform)]
     order = networkx.DiGraph()
     order.add_nodes_from(names)
@@ -50,12 +57,31 @@ def place_transforms(graph: DiGraph) -> DiGraph:
     return placed
 
 
-def shard_modules(graph: DiGraph, mesh: Mesh) -> DiGraph:
-    """The graph with an edge from every module with parameters to each axis that shards them."""
+def shard_modules(graph: DiGraph, axes: Mapping[str, Iterable[str]]) -> DiGraph:
+    """The graph with an edge from every module to each axis of the graph that cuts one of its tensors.
+
+    `axes` has those that could, by module.
+    """
     sharded = graph.copy()
-    axes = [axis for axis in SHARDING_AXES if mesh.degrees[axis] > 1]
     for module in list(ir.nodes(graph, ir.Module)):
-        if module.parameters and module.name != "model":
-            for axis in axes:
+        for axis in axes.get(module.name, ()):
+            if f"axis {axis}" in graph:
                 ir.connect(sharded, ir.key(module), Relation.SHARDS_OVER, f"axis {axis}")
     return sharded
+
+
+def axes_of_modules(facts: Facts) -> dict[str, list[str]]:
+    """For each module with parameters, the axes that cut one of them where their degrees are above 1."""
+    found: dict[str, dict[str, None]] = {}
+    try:
+        mesh = facts.results("mesh")
+        tp = facts.transform("tp")
+        parameters = parameters_of(facts.block("model")).all
+    except Poisoned:
+        return {}
+    for parameter in parameters:
+        axes = found.setdefault(module_of(parameter.name), dict.fromkeys(DATA_AXES))
+        cut = division(parameter.shape, parameter.cut, mesh, sequence=tp.sequence, kv=tp.kv)
+        if cut.weight_dim is not None:
+            axes["tp" if parameter.cut.ep is None else "ep"] = None
+    return {module: list(axes) for module, axes in found.items()}
