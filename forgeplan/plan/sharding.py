@@ -92,6 +92,7 @@ def _of_experts(shape: tuple[int, ...], dim: int, mesh: Mesh, sequence: bool) ->
         data_dim=data_dim,
         data=data,
         copies=mesh.dp_replicate * (mesh.tp if whole_over_tp else 1),
-        expert=not whole_over_tp,
+        # With neither tp nor ep, the ranks that experts fold into are the data ranks.
+        expert=not whole_over_tp and mesh.tp * mesh.ep > 1,
         sum_over_tp=False,
     )

@@ -21,12 +21,13 @@ def evaluate(name: str, bundle: Bundle, microbatches: Iterable[Microbatch], step
     microbatches whose labels are all NOT_COUNTED), because gathering parameters is collective. Collective.
     """
     start = time.monotonic()
+    speaks = bundle.axes.tp.group.index == 0
     totals = torch.zeros(2, dtype=torch.float64, device=bundle.device)
     try:
         with torch.no_grad():
             for microbatch in microbatches:
                 sums = forward_loss(bundle, microbatch, randomness=None)
-                totals += torch.stack([sums.loss.double(), sums.counted.double()])
+                totals += torch.stack([sums.loss.double(), sums.counted.double()]) * speaks
     finally:
         drop_gathered(bundle.model)
     loss, counted = bundle.meshes.sum(totals).tolist()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
 
 import torch
-from attrs import define, field
-from torch import Tensor, nn
+from attrs import define, evolve, field
+from torch import Tensor, distributed, nn
 
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.refusal import InternalError, Refusal
-from forgeplan.plan.execution_plan import ExecutionPlan
+from forgeplan.plan.execution_plan import ExecutionPlan, TensorFact
 from forgeplan.plan.verify import check_order
 from forgeplan.runtime.meshes import Meshes
+from forgeplan.runtime.model.module import Module
+from forgeplan.runtime.parallel.axes import Axes
+from forgeplan.runtime.parallel.collectives import Group
+from forgeplan.runtime.parallel.placed import Placed, local, placed
 from forgeplan.runtime.precision import word_of
 from forgeplan.runtime.registry import implementation
 
@@ -29,14 +33,26 @@ class Bundle:
     plan: ExecutionPlan
     device: torch.device
     meshes: Meshes
+    placed: dict[str, Placed]
+    """Where every parameter and buffer of the plan's model is, by name."""
+    axes: Axes = field(factory=Axes)
     _model: nn.Module | None = field(default=None, alias="model")
+    stages: list[nn.Module] = field(factory=list)
+    """The pipeline stages of this rank, made of the modules of `model`; none without pp."""
+    schedule: Any = None
+    """How microbatches pass the model: None is one after the other; see `operations/pp.py`."""
     before_microbatch: Callable[[bool], object] = lambda is_last: None
     """Told before each forward of a step whether it is the step's last: gradients may then be reduced only once."""
     after_microbatch: Callable[[bool], object] = lambda is_last: None
     """Told the same after each backward: gradients may be kept in another dtype until the last."""
+    complete_gradients: list[Callable[[], object]] = field(factory=list)
+    """Called in turn once all gradients of a step are there, before their norm is taken."""
+    after_update: list[Callable[[], object]] = field(factory=list)
+    """Called in turn after each update of the weights."""
 
     @property
     def model(self) -> nn.Module:
+        """What this rank holds of the model; parameters have the names that they have in the whole."""
         if self._model is None:
             raise InternalError("the program has built no model yet")
         return self._model
@@ -45,6 +61,24 @@ class Bundle:
     def model(self, model: nn.Module) -> None:
         self._model = model
 
+    def use(self, axes: Axes) -> None:
+        """Let every module know the ranks that its work is divided over. Collective."""
+        splitting = [axis for axis, parts in (("cp", axes.cp.group.size), ("tp", axes.tp.parts)) if parts > 1]
+        microbatch = self.meshes.group("_".join(splitting)) if splitting else Group()
+        self.axes = axes = evolve(axes, microbatch=microbatch)
+        for module in self.model.modules():
+            if isinstance(module, Module):
+                module.axes = axes
+
+    def parts(self) -> Iterator[tuple[Placed, nn.Parameter]]:
+        """Every parameter of this rank, with its place."""
+        for name, parameter in self.model.named_parameters():
+            yield self.placed[name], parameter
+
+    def gradients(self) -> list[tuple[int, Tensor]]:
+        """This rank's part of every gradient there is, with the number of ranks that hold the same."""
+        return [(place.division.copies, local(p.grad)) for place, p in self.parts() if p.grad is not None]
+
 
 def build(plan: ExecutionPlan, device: torch.device) -> Bundle:
     """Carry out the plan's program, in its order. Collective over all ranks.
@@ -52,7 +86,8 @@ def build(plan: ExecutionPlan, device: torch.device) -> Bundle:
     Raises Refusal FP1008 for a program out of order, FP1009 where the model is not the planned one.
     """
     check_order(plan)
-    bundle = Bundle(plan, device, Meshes.of(plan.mesh, device))
+    meshes = Meshes.of(plan.mesh, device)
+    bundle = Bundle(plan, device, meshes, placed(plan, meshes))
     for operation in plan.program:
         implementation("operation", operation)(operation, bundle)
     check_as_planned(bundle)
@@ -60,37 +95,71 @@ def build(plan: ExecutionPlan, device: torch.device) -> Bundle:
 
 
 def check_as_planned(bundle: Bundle) -> None:
-    """Names, global shapes and stored dtypes of all parameters against the plan's list."""
-    planned = {fact.name: (tuple(fact.shape), fact.dtype) for fact in bundle.plan.tensors}
-    built = {name: (tuple(p.shape), word_of(p.dtype)) for name, p in bundle.model.named_parameters()}
-    different = sorted(name for name in planned.keys() | built.keys() if planned.get(name) != built.get(name))
-    if different:
-        lines = [
-            f"{name}: planned {_shown(planned.get(name))}, built {_shown(built.get(name))}"
-            for name in different[:NUM_DIFFERENCES_SHOWN]
-        ]
-        more = len(different) - len(lines)
+    """Names, global shapes and stored dtypes of all parameters against the plan's list; a rank may have fewer stages.
+
+    Collective over pipeline stages, which together must hold every parameter once.
+    """
+    planned = {fact.name: fact for fact in bundle.plan.tensors}
+    wrong = []
+    for name, parameter in bundle.model.named_parameters():
+        fact, place, found = planned.get(name), bundle.placed[name], local(parameter)
+        if fact is None or (fact.shape, fact.dtype) != (place.division.shape, word_of(found.dtype)):
+            wrong.append(f"{name}: planned {_shown(fact)}, built {_shape(place.division.shape)} {word_of(found.dtype)}")
+        elif tuple(found.shape) != place.shape:
+            wrong.append(
+                f"{name}: this rank's part is planned as {_shape(place.shape)}, and built {_shape(found.shape)}"
+            )
+    wrong += [f"{name}: planned, and not built" for name in _held_nowhere(bundle, planned.keys())]
+    if wrong:
+        more = len(wrong) - NUM_DIFFERENCES_SHOWN
         raise Refusal(
             AS_PLANNED,
-            f"{len(different)} of {len(planned)} parameters differ from the plan\n  "
-            + "\n  ".join(lines + ([f"and {more} more"] if more else [])),
+            f"{len(wrong)} of {len(planned)} parameters differ from the plan\n  "
+            + "\n  ".join(wrong[:NUM_DIFFERENCES_SHOWN] + ([f"and {more} more"] if more > 0 else [])),
             "the plan was compiled by another version, or altered: compile it again",
         )
 
 
-def _shown(fact: tuple[tuple[int, ...], str] | None) -> str:
-    return "nothing" if fact is None else f"{'×'.join(map(str, fact[0]))} {fact[1]}"
+def _held_nowhere(bundle: Bundle, planned: Iterable[str]) -> list[str]:
+    """Planned parameters that no stage of this rank's pipeline has."""
+    held = {name for name, _ in bundle.model.named_parameters()}
+    group = bundle.meshes.group("pp").process_group
+    if group is not None:
+        everybody: list[Any] = [None] * bundle.plan.mesh.pp
+        distributed.all_gather_object(everybody, held, group=group)
+        held = set().union(*everybody)
+    return sorted(set(planned) - held)
+
+
+def _shown(fact: TensorFact | None) -> str:
+    return "nothing" if fact is None else f"{_shape(fact.shape)} {fact.dtype}"
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return "×".join(map(str, shape))
 
 
 class HasState(Protocol):
-    def named_state(self) -> dict[str, Tensor]: ...
+    def named_state(self) -> dict[str, dict[str, Tensor]]: ...
 
 
-def named_tensors(model: nn.Module, optimizer: HasState) -> dict[str, Tensor]:
+def named_views(bundle: Bundle) -> dict[str, Tensor]:
+    """The global tensor of every parameter and buffer of this rank, by name, over the storage in use."""
+    return {
+        name: bundle.placed[name].view(local(tensor))
+        for name, tensor in (*bundle.model.named_parameters(), *bundle.model.named_buffers())
+    }
+
+
+def named_tensors(bundle: Bundle, optimizer: HasState) -> dict[str, Tensor]:
     """Every tensor of the training state by a name free of layout: `model.<parameter>`, `optim.<parameter>.exp_avg` …
 
-    Sharded ones are DTensors over the storage in use, so that loading into them in place restores the run.
+    Divided ones are DTensors over the storage in use, so that loading into them in place restores the run.
     """
-    found = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
-    found |= {f"optim.{name}": t for name, t in optimizer.named_state().items()}
+    found = {f"model.{name}": tensor for name, tensor in named_views(bundle).items()}
+    for name, parts in optimizer.named_state().items():
+        found |= {
+            f"optim.{name}.{what}": bundle.placed[name].view(part) if part.dim() else part
+            for what, part in parts.items()
+        }
     return found

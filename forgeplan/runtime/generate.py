@@ -23,7 +23,7 @@ from forgeplan.runtime.checkpoint.checksum import first_damage
 from forgeplan.runtime.checkpoint.choose import choose
 from forgeplan.runtime.checkpoint.load import load_plan, load_tensors
 from forgeplan.runtime.data.tokenizer.interface import Tokenizer, load_tokenizer
-from forgeplan.runtime.executor import build
+from forgeplan.runtime.executor import build, named_views
 from forgeplan.runtime.model.cache import Cache
 from forgeplan.runtime.ranks import Ranks
 from forgeplan.runtime.run_directory import project_above
@@ -76,7 +76,7 @@ class Writer:
         device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         plan = _for_one_process(read(load_plan(checkpoint.path)), device)
         bundle = build(plan, device)
-        weights = {f"model.{name}": p.detach() for name, p in bundle.model.named_parameters()}
+        weights = {f"model.{name}": tensor for name, tensor in named_views(bundle).items()}
         load_tensors(checkpoint.path, weights, Ranks(), part="model.")
         spec = plan.job.tokenizer
         project = project or project_above(checkpoint.path, plan.run_dir) or Path.cwd()
@@ -219,10 +219,14 @@ def find_checkpoint(path: Path, say: Callable[[str], None]) -> layout.Checkpoint
 
 
 def _for_one_process(plan: ExecutionPlan, device: torch.device) -> ExecutionPlan:
-    """The same model on a mesh of one rank. What was trained in bf16 is computed in fp32 on a CPU, which is faster."""
+    """The same model on a mesh of one rank, without what serves only many ranks or training.
+
+    What was trained in bf16 is computed in fp32 on a CPU, which is faster.
+    """
     program = tuple(
         evolve(op, compute="fp32") if isinstance(op, Fsdp) and device.type == "cpu" and op.compute == "bf16" else op
         for op in plan.program
+        if op.always
     )
     return evolve(plan, mesh=Mesh(), program=program)
 

@@ -6,7 +6,7 @@ blocks of whole rows, each with a generator of its own, so that a rank draws onl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from math import prod
@@ -14,26 +14,28 @@ from math import prod
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
-from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.model.module import Constant, Initial, Module
+from forgeplan.runtime.parallel.placed import Placed, local
 from forgeplan.runtime.precision import at_least_fp32_dtype
 
 BLOCK_ELEMENTS = 64 * 1024
 
 
 @torch.no_grad()
-def initialise(model: nn.Module, seed: int) -> None:
-    """Fill every parameter and buffer as its module declares. Raises InternalError for one without a declaration."""
+def initialise(model: nn.Module, seed: int, placed: Mapping[str, Placed] | None = None) -> None:
+    """Fill every parameter and buffer as its module declares; without `placed`, all of them are here as a whole.
+
+    Raises InternalError for one without a declaration.
+    """
     for prefix, module in model.named_modules():
         declared = module.initial() if isinstance(module, Module) else {}
         for attribute, tensor in _own_tensors(module):
             name = f"{prefix}.{attribute}".lstrip(".")
             if attribute not in declared:
                 raise InternalError(f"{type(module).__name__} does not say how {name} is initialised")
-            _fill(tensor, name, declared[attribute], seed)
+            _fill(tensor, name, declared[attribute], seed, None if placed is None else placed[name])
 
 
 def _own_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -41,26 +43,24 @@ def _own_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_buffers(recurse=False)
 
 
-def _fill(tensor: Tensor, name: str, initial: Initial, seed: int) -> None:
-    local, offsets = tensor.detach(), (0,) * tensor.dim()
-    if isinstance(local, DTensor):
-        _, offsets = compute_local_shape_and_global_offset(tensor.shape, local.device_mesh, local.placements)
-        local = local.to_local()
+def _fill(tensor: Tensor, name: str, initial: Initial, seed: int, place: Placed | None) -> None:
+    part = local(tensor)
     if isinstance(initial, Constant):
-        local.fill_(initial.value)
+        part.fill_(initial.value)
         return
-    if local.numel() == 0:
+    if part.numel() == 0:
         return
-    shape, first, num_rows = tuple(tensor.shape), offsets[0], local.shape[0]
+    shape = tuple(part.shape) if place is None else place.division.shape
+    rows_here, *inner = (slice(0, size) for size in shape) if place is None else place.slices
+    first, num_rows = rows_here.start, part.shape[0]
     height = rows_per_block(shape)
-    inner = tuple(slice(start, start + size) for start, size in zip(offsets[1:], local.shape[1:], strict=True))
 
     def fill_block(block: int) -> None:
         rows = normal_block(seed, name, shape, block)
         start = block * height
         low, high = max(start, first), min(start + rows.shape[0], first + num_rows)
         values = torch.from_numpy(rows)[(slice(low - start, high - start), *inner)]
-        local[low - first : high - first].copy_(values.to(at_least_fp32_dtype(local.dtype)) * initial.std)
+        part[low - first : high - first].copy_(values.to(at_least_fp32_dtype(part.dtype)) * initial.std)
 
     blocks = range(first // height, (first + num_rows - 1) // height + 1)
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 import torch
-from attrs import frozen
+from attrs import evolve, frozen
 from torch import Tensor
 
 # B batch, S sequence, D model width
@@ -20,10 +20,17 @@ _BITS = 24
 
 @frozen
 class Randomness:
-    """Random numbers of one microbatch. `sample` is the global index of its first sequence; rows follow one another."""
+    """Random numbers of one microbatch. `sample` is the global index of its first sequence, the others following, or of
+    every row."""
 
     seed: int
-    sample: int
+    sample: int | Tensor
+    places_S: Tensor | None = None
+    """Places in the sequence of the positions that a rank holds; None is all of them, in order."""
+
+    def at(self, places_S: Tensor | None) -> Randomness:
+        """The numbers of those places."""
+        return evolve(self, places_S=places_S)
 
     def dropout(self, x_BSD: Tensor, probability: float, layer: int | str, name: str) -> Tensor:
         """Elements set to zero with `probability`, the others divided by 1 − probability."""
@@ -35,9 +42,12 @@ class Randomness:
     def bits(self, shape: torch.Size, layer: int | str, name: str, device: torch.device) -> Tensor:
         """Uniform integers in [0, 2²⁴) for each element of a tensor whose first dim is the batch."""
         key = int.from_bytes(sha256(f"{self.seed}|{layer}|{name}".encode()).digest()[:8], signed=True)
-        rows_B = torch.arange(self.sample, self.sample + shape[0], device=device)
+        rows_B = torch.arange(shape[0], device=device) + self.sample if isinstance(self.sample, int) else self.sample
         row_keys_B = _mix(_mix(rows_B) ^ key)
         places = torch.arange(shape[1:].numel(), device=device)
+        if self.places_S is not None:
+            inner = shape[2:].numel()
+            places = (self.places_S[:, None] * inner + torch.arange(inner, device=device)).flatten()
         hashed = _mix(row_keys_B[:, None] + places[None, :] * _ODD)
         return _shifted(hashed, 64 - _BITS).view(shape)
 

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import Factory, frozen
+
+
+@frozen
+class RoutingTotals:
+    """What the router of one layer did in a step.
+
+    `balance_loss` and `z_loss` are times their weights. `counts` are the assignments to each expert, of which the share
+    `dropped` found no room. `entropy` is the mean over tokens of the entropy of the router's scores, in nats.
+    """
+
+    balance_loss: float
+    z_loss: float
+    counts: tuple[int, ...]
+    dropped: float
+    entropy: float
+
+    @property
+    def imbalance(self) -> float:
+        """Load of the busiest expert ÷ mean load."""
+        return max(self.counts) * len(self.counts) / max(sum(self.counts), 1)
 
 
 @frozen
@@ -24,6 +44,8 @@ class StepReport:
     skipped: bool
     seconds: float
     data_seconds: float
+    routing: dict[str, RoutingTotals] = Factory(dict)
+    """By layer with experts."""
 
 
 @frozen

@@ -113,7 +113,7 @@ class RunServices:
         """Save this step, unless it is saved. Raises SaveFailed on every rank."""
         if self.saved_step == state.step:
             return
-        self.saved = self.saver.save(named_tensors(self.bundle.model, self.optimizer), state)
+        self.saved = self.saver.save(named_tensors(self.bundle, self.optimizer), state)
         self.saved_step, self._failed_saves = state.step, 0
 
     def results(self) -> list[str]:

@@ -183,7 +183,7 @@ class Session:
         record = self.ranks.together(lambda: load_data_record(path))
         self.ranks.together(lambda: data.check_unchanged(record))
         self.state = self.ranks.together(lambda: load_state(path))
-        load_tensors(path, named_tensors(bundle.model, optimizer), self.ranks)
+        load_tensors(path, named_tensors(bundle, optimizer), self.ranks)
         self._checkpoint = path
 
     def _open_reporter(self, evals: Mapping[str, EvalData]) -> Reporter | None:

@@ -6,7 +6,7 @@ import time
 from math import sqrt
 
 import torch
-from attrs import define, frozen
+from attrs import define, field, frozen
 from torch import Tensor
 
 from forgeplan.runtime.clip import square_sum
@@ -14,7 +14,8 @@ from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.loss import LossSums, forward_loss
 from forgeplan.runtime.randomness import Randomness
-from forgeplan.runtime.reports import StepReport
+from forgeplan.runtime.reports import RoutingTotals, StepReport
+from forgeplan.runtime.routing import flat, totals_of
 from forgeplan.runtime.state import TrainState
 
 
@@ -49,6 +50,26 @@ class Stopwatch:
         return self._data - self._step
 
 
+@define
+class Sums:
+    """What a rank adds up over the microbatches of a step, fp64, on the device."""
+
+    loss: Tensor
+    z: Tensor
+    routing: dict[str, Tensor] = field(factory=dict)
+    """By layer: see `flat`."""
+
+    @classmethod
+    def none(cls, device: torch.device) -> Sums:
+        return cls(*torch.zeros(2, dtype=torch.float64, device=device))
+
+    def add(self, found: LossSums) -> None:
+        self.loss = self.loss + found.loss.detach()
+        self.z = self.z + found.z.detach()
+        for layer, routing in found.routing.items():
+            self.routing[layer] = self.routing.get(layer, 0) + flat(routing)
+
+
 @frozen
 class StepTotals:
     """What all ranks know of a step after their one reduction; equal on every rank."""
@@ -63,6 +84,8 @@ class StepTotals:
     """On the clock of rank 0."""
     data_seconds: float
     """Mean over ranks."""
+    routing: dict[str, RoutingTotals]
+    """By layer."""
 
     def report(self, state: TrainState, rate: float, accepted: bool, watch: Stopwatch) -> StepReport:
         """The report of the step that `state` has just counted."""
@@ -77,41 +100,63 @@ class StepTotals:
             skipped=not accepted,
             seconds=watch.step_seconds,
             data_seconds=self.data_seconds,
+            routing=self.routing,
         )
 
 
 def count_labels(microbatches: list[Microbatch], bundle: Bundle) -> Tensor:
     """Counted labels of the step over all microbatches and ranks: a scalar on the device, not yet read by the host."""
-    local = sum(int((m.labels_BS != NOT_COUNTED).sum()) for m in microbatches)
+    own = bundle.axes.cp.own
+    local = sum(int((own(m.labels_BS) != NOT_COUNTED).sum()) for m in microbatches)
+    local *= bundle.meshes.is_counted
     return bundle.meshes.sum(torch.tensor(local, dtype=torch.int64, device=bundle.device))
 
 
-def backward(bundle: Bundle, microbatches: list[Microbatch], counted: Tensor) -> Tensor:
-    """Accumulate the gradient of the step's mean loss; return this rank's sums of loss and z-loss, fp64.
+def backward(bundle: Bundle, microbatches: list[Microbatch], counted: Tensor) -> Sums:
+    """Accumulate the gradient of the step's loss; return this rank's sums.
 
-    The mean is over the counted labels of the whole step; a step without any has loss and gradient zero.
+    The mean is over the counted labels of the whole step; a step without any has loss and gradient zero. Losses of
+    routers are means over the microbatches of all data ranks.
     """
-    sums = torch.zeros(2, dtype=torch.float64, device=bundle.device)
-    divisor = counted.clamp(min=1)
-    for number, microbatch in enumerate(microbatches, 1):
-        is_last = number == len(microbatches)
-        bundle.before_microbatch(is_last)
-        found: LossSums = forward_loss(bundle, microbatch, Randomness(bundle.plan.job.seed, microbatch.sample))
-        ((found.loss + found.z) / divisor).backward()
-        bundle.after_microbatch(is_last)
-        sums += torch.stack([found.loss.detach(), found.z.detach()])
+    divisor, number = counted.clamp(min=1), len(microbatches) * bundle.plan.mesh.data_ranks
+    sums = (bundle.schedule or one_after_the_other)(bundle, microbatches, divisor, number)
+    for complete in bundle.complete_gradients:
+        complete()
     return sums
 
 
-def reduce_totals(bundle: Bundle, sums: Tensor, counted: Tensor, watch: Stopwatch, stop: bool) -> StepTotals:
-    """The step's one reduction and its one read by the host: losses, gradient norm, signals and clocks."""
-    is_first = bundle.meshes.rank == 0
+def one_after_the_other(bundle: Bundle, microbatches: list[Microbatch], divisor: Tensor, number: int) -> Sums:
+    """Forward and backward of each microbatch in turn."""
+    sums = Sums.none(bundle.device)
+    for index, microbatch in enumerate(microbatches, 1):
+        is_last = index == len(microbatches)
+        bundle.before_microbatch(is_last)
+        found = forward_loss(bundle, microbatch, Randomness(bundle.plan.job.seed, microbatch.sample))
+        found.objective(divisor, number).backward()
+        bundle.after_microbatch(is_last)
+        sums.add(found)
+    return sums
+
+
+def reduce_totals(bundle: Bundle, sums: Sums, counted: Tensor, watch: Stopwatch, stop: bool) -> StepTotals:
+    """The step's one reduction and its one read by the host: losses, gradient norm, routing, signals and clocks."""
+    is_first, tp = bundle.meshes.rank == 0, bundle.axes.tp
+    # All tp ranks compute the loss of all their positions; tokens are routed by one of them, or by each its own.
+    speaks = tp.group.index == 0
     local = torch.tensor(
         [float(stop), watch.wall_seconds if is_first else 0.0, watch.data_seconds], dtype=torch.float64
     ).to(bundle.device, non_blocking=True)
-    everything = bundle.meshes.sum(torch.cat([sums, square_sum(bundle.model, bundle.device)[None], local]))
-    loss, z, squares, stops, wall, data, num_counted = torch.cat([everything, counted.double()[None]]).tolist()
-    labels = max(num_counted, 1)
+    mine = [torch.stack([sums.loss, sums.z]) * speaks, square_sum(bundle.gradients(), bundle.device)[None], local]
+    routed = [vector * (speaks or tp.parts > 1) for vector in sums.routing.values()]
+    everything = bundle.meshes.sum(torch.cat([*mine, *routed]))
+    loss, z, squares, stops, wall, data, num_counted, *rest = torch.cat(
+        [everything[:6], counted.double()[None], everything[6:]]
+    ).tolist()
+    labels, mesh = max(num_counted, 1), bundle.meshes.mesh
+    routing = {}
+    for layer, vector in sums.routing.items():
+        routing[layer] = totals_of(rest[: len(vector)], bundle.plan)
+        rest = rest[len(vector) :]
     return StepTotals(
         loss=loss / labels,
         z_loss=z / labels,
@@ -119,5 +164,6 @@ def reduce_totals(bundle: Bundle, sums: Tensor, counted: Tensor, watch: Stopwatc
         counted=int(num_counted),
         stop=stops > 0,
         wall_seconds=wall,
-        data_seconds=data / bundle.meshes.mesh.world,
+        data_seconds=data / mesh.world,
+        routing=routing,
     )

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from forgeplan.plan.execution_plan import ExecutionPlan
-from forgeplan.runtime.clip import clip_, gradients_of
+from forgeplan.runtime.clip import clip_
 from forgeplan.runtime.data.microbatch import Microbatch
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.guard import accepts, check_budget
@@ -73,7 +73,7 @@ def train(
         accepted = accepts(totals.loss, totals.grad_norm)
         if accepted:
             if plan.job.guard.clip is not None:
-                clip_(gradients_of(bundle.model), totals.grad_norm, float(plan.job.guard.clip))
+                clip_((g for _, g in bundle.gradients()), totals.grad_norm, float(plan.job.guard.clip))
             optimizer.update(rate)
         clear_gradients(bundle.model)
         advance(plan, state, totals.counted, accepted, totals.wall_seconds)

@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from forgeplan.plan.execution_plan import ExecutionPlan
-from forgeplan.runtime.executor import Bundle, build
+from forgeplan.runtime.executor import Bundle, build, named_views
 from forgeplan.runtime.optim.optimizer import build_optimizer
+from forgeplan.runtime.parallel.placed import local
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
 from tests.parity.reference import Trained
@@ -29,13 +30,15 @@ class Recording:
 
     def update(self, rate: float) -> None:
         if not self.gradients:
-            self.gradients = whole({n: p.grad for n, p in self.bundle.model.named_parameters() if p.grad is not None})
+            self.gradients = whole(
+                {place.name: place.view(local(p.grad)) for place, p in self.bundle.parts() if p.grad is not None}
+            )
         self.inner.update(rate)
 
 
 def train_plan(plan: ExecutionPlan, packed: bool) -> Trained:
     bundle = build(plan, torch.device("cpu"))
-    initial = whole(dict(bundle.model.named_parameters()))
+    initial = whole(named_views(bundle))
     optimizer, services = Recording(bundle), Quiet()
     train(plan, bundle, optimizer, TinyData(plan, bundle.meshes.data_rank, packed), TrainState(), services)
     return Trained(
@@ -44,7 +47,7 @@ def train_plan(plan: ExecutionPlan, packed: bool) -> Trained:
         [r.lr for r in services.reports],
         optimizer.gradients,
         initial,
-        whole(dict(bundle.model.named_parameters())),
+        whole(named_views(bundle)),
     )
 
 

@@ -13,7 +13,7 @@ from torch.distributed.tensor import DTensor
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.runtime.evaluate import evaluate
-from forgeplan.runtime.executor import Bundle, build, named_tensors
+from forgeplan.runtime.executor import Bundle, build, named_tensors, named_views
 from forgeplan.runtime.init import initialise
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.state import TrainState
@@ -32,7 +32,7 @@ def train_with_nan_on_one_rank(plan: ExecutionPlan, at: int) -> Any:
     is_last = bundle.meshes.rank == plan.mesh.world - 1
     data = Poisoned(plan, bundle, *([at] if is_last else []), data_rank=bundle.meshes.data_rank)
     train(plan, bundle, optimizer, data, state, services)
-    weights = whole(dict(bundle.model.named_parameters()))
+    weights = whole(named_views(bundle))
     return weights, state.skipped, state.samples, [r.skipped for r in services.reports]
 
 
@@ -61,7 +61,7 @@ def state_after_training(plan: ExecutionPlan) -> Any:
     bundle = build(plan, CPU)
     optimizer = build_optimizer(bundle)
     train(plan, bundle, optimizer, TinyData(plan, bundle.meshes.data_rank), TrainState(), Quiet())
-    return whole(named_tensors(bundle.model, optimizer))
+    return whole(named_tensors(bundle, optimizer))
 
 
 def fill_with_nan_then_initialise(plan: ExecutionPlan) -> Any:
@@ -69,8 +69,8 @@ def fill_with_nan_then_initialise(plan: ExecutionPlan) -> Any:
     with torch.no_grad():
         for p in bundle.model.parameters():
             p.to_local().fill_(float("nan"))
-    initialise(bundle.model, seed=plan.job.seed)
-    return whole(dict(bundle.model.named_parameters()))
+    initialise(bundle.model, plan.job.seed, bundle.placed)
+    return whole(named_views(bundle))
 
 
 def fail_on_one_rank() -> None:
@@ -100,7 +100,7 @@ def shards_after_evaluation(plan: ExecutionPlan, interrupted: bool) -> list[str]
 
     with suppress(Interrupted):
         evaluate("held_out", bundle, microbatches(), step=0)
-    mesh = bundle.meshes.fsdp
+    mesh = bundle.meshes.dense["fsdp"]
     return [name for name, p in bundle.model.named_parameters() if not isinstance(p, DTensor) or p.device_mesh != mesh]
 
 

@@ -10,7 +10,6 @@ import torch
 
 from forgeplan.diagnostics.refusal import InternalError, Refusal
 from forgeplan.plan.execution_plan import TensorFact
-from forgeplan.plan.operations import Recompute
 from forgeplan.runtime.executor import build, named_tensors
 from forgeplan.runtime.loss import forward_loss
 from forgeplan.runtime.optim.optimizer import build_optimizer
@@ -44,10 +43,6 @@ def test_recompute_removed_from_the_program_changes_what_is_saved() -> None:
     plan = execution_plan(recompute="full")
     without = attrs.evolve(plan, program=tuple(op for op in plan.program if op.name != "recompute"))
     assert saved_bytes(plan) < saved_bytes(without) / 2
-    off = attrs.evolve(
-        plan, program=tuple(attrs.evolve(op, mode="none") if isinstance(op, Recompute) else op for op in plan.program)
-    )
-    assert saved_bytes(off) == saved_bytes(without)
 
 
 @pytest.mark.parametrize("swapped", [(0, 1), (0, 4), (1, 2), (2, 3), (3, 4)])
@@ -100,7 +95,7 @@ def test_the_names_of_the_state_do_not_depend_on_the_program() -> None:
     found = []
     for recompute in (None, "full"):
         bundle = build(execution_plan(recompute=recompute), CPU)
-        found.append({name: tuple(t.shape) for name, t in named_tensors(bundle.model, build_optimizer(bundle)).items()})
+        found.append({name: tuple(t.shape) for name, t in named_tensors(bundle, build_optimizer(bundle)).items()})
     assert found[0] == found[1]
     assert {name for name in found[0] if "layers.0.mlp.w_up" in name} == {
         "model.layers.0.mlp.w_up.weight",

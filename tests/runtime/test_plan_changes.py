@@ -54,7 +54,7 @@ TAKEN: dict[str, Callable[[Plan], Plan]] = {
     "optimizer.lr": lambda job: evolve(job, optimizer=evolve(job.optimizer, lr=Fraction("1e-3"))),
     "schedule": set_to(schedule=Wsd(tiny.steps(2), tiny.steps(1), "sqrt", Fraction(0))),
     "mesh.dp_shard": lambda job: evolve(job, mesh=evolve(job.mesh, dp_shard=2)),
-    "apply.recompute": set_to(apply=(Recompute(mode="full"),)),
+    "apply.recompute": set_to(apply=(Recompute(mode="full", every=2, budget=Fraction(1, 2), only=None),)),
     "batch.micro": batch(micro=1),
     "batch.global": batch(global_=Quantity(4, SEQUENCES)),
     "budget.steps": lambda job: evolve(job, budget=evolve(job.budget, steps=99)),

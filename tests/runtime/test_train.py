@@ -75,8 +75,8 @@ def test_a_run_in_two_parts_is_the_unbroken_run_bit_for_bit() -> None:
     *_, whole_services, whole, whole_optimizer = trained(plan)
     _, state, first_services, first, first_optimizer = trained(plan, services=Quiet(stop_after=3))
     bundle, optimizer = ready(plan)
-    stored = {name: t.clone() for name, t in named_tensors(first.model, first_optimizer).items()}
-    for name, tensor in named_tensors(bundle.model, optimizer).items():
+    stored = {name: t.clone() for name, t in named_tensors(first, first_optimizer).items()}
+    for name, tensor in named_tensors(bundle, optimizer).items():
         tensor.copy_(stored[name])
     services = Quiet()
     train(plan, bundle, optimizer, TinyData(plan), state, services)
@@ -84,8 +84,8 @@ def test_a_run_in_two_parts_is_the_unbroken_run_bit_for_bit() -> None:
     assert [(r.loss, r.grad_norm, r.lr) for r in together] == [
         (r.loss, r.grad_norm, r.lr) for r in whole_services.reports
     ]
-    wanted = named_tensors(whole.model, whole_optimizer)
-    assert all(torch.equal(t, wanted[name]) for name, t in named_tensors(bundle.model, optimizer).items())
+    wanted = named_tensors(whole, whole_optimizer)
+    assert all(torch.equal(t, wanted[name]) for name, t in named_tensors(bundle, optimizer).items())
 
 
 class Poisoned(TinyData):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import attrs
 import torch
 
 from forgeplan.plan.execution_plan import Estimates, ExecutionPlan, TensorFact
 from forgeplan.plan.mesh import Mesh
-from forgeplan.plan.operations import Build, Fsdp, Initialise, Materialise, Operation, Recompute
+from forgeplan.plan.operations import OPERATIONS, Build, Fsdp, Initialise, Materialise, Operation, Recompute
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.spec.loss.cross_entropy import CrossEntropy
 from forgeplan.spec.model.decoder import Decoder, Rope
@@ -72,11 +74,13 @@ def execution_plan(
     seed: int = 7,
     wall: Fraction | None = None,
     program: tuple[Operation, ...] | None = None,
+    axes: Mapping[str, Mapping[str, Any]] = {},
 ) -> ExecutionPlan:
+    """`axes`: options of tp, cp, ep, pp by name, for the axes that the mesh has above 1."""
     model = model or decoder()
     mesh = mesh or Mesh()
     precision = precision or Precision(params=dtype, compute=dtype, reduce=dtype, moments=dtype)
-    program = program or default_program(precision, recompute, reshard, seed)
+    program = program or default_program(model, mesh, precision, recompute, reshard, seed, axes)
     sequences = accumulation * micro * mesh.data_ranks
     global_batch = Quantity(sequences, SEQUENCES)
     job = Plan(
@@ -91,7 +95,7 @@ def execution_plan(
         optimizer=optimizer or adamw(),
         schedule=schedule,
         loss=CrossEntropy(z=z, mtp=Fraction("0.3")),
-        mesh=MeshBlock(dp_replicate=mesh.dp_replicate, dp_shard=mesh.dp_shard),
+        mesh=MeshBlock(**attrs.asdict(mesh)),
         apply=(),
         budget=Budget(tokens=None, steps=total_steps, wall=wall),
         checkpoint=Checkpoint(every=None, keep=3, path="runs/tiny", resume="auto"),
@@ -113,11 +117,24 @@ def execution_plan(
 
 
 def default_program(
-    precision: Precision, recompute: str | None, reshard: str | int, seed: int
+    model: Decoder,
+    mesh: Mesh,
+    precision: Precision,
+    recompute: str | None,
+    reshard: str | int,
+    seed: int,
+    axes: Mapping[str, Mapping[str, Any]],
 ) -> tuple[Operation, ...]:
+    blocks = [f"layers.{i}" for i in range(model.layers)] + [f"mtp.{k}.block" for k in range(model.mtp)]
+    cutting: list[Operation] = [
+        OPERATIONS[axis](placed_by="mesh", **axes.get(axis, {}))
+        for axis in ("pp", "tp", "cp", "ep")
+        if getattr(mesh, axis) > 1
+    ]
     return (
         Build(placed_by="always"),
-        *([Recompute(placed_by="plan", mode=recompute)] if recompute else []),
+        *cutting,
+        *([Recompute(placed_by="plan", mode=recompute, blocks=blocks)] if recompute else []),
         Fsdp(
             placed_by="always",
             reshard=reshard,

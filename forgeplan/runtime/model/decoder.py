@@ -1,36 +1,42 @@
-"""What is the dense decoder, put together?"""
+"""What is the decoder, put together?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import copy
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.model.attention import Attention
 from forgeplan.runtime.model.cache import NOTHING, Cache, KeyValues
 from forgeplan.runtime.model.linear import Embedding, Head
 from forgeplan.runtime.model.mask import Mask, build_mask
 from forgeplan.runtime.model.mlp import MLP
 from forgeplan.runtime.model.module import Module
-from forgeplan.runtime.model.norm import NORMS
+from forgeplan.runtime.model.norm import NORMS, RMSNorm
 from forgeplan.runtime.model.rope import Rotation, rotation
 from forgeplan.runtime.randomness import Randomness
 from forgeplan.runtime.registry import register
 from forgeplan.spec.model.decoder import Decoder
 
-# B batch, S sequence, T cached and new positions, D model width, V vocabulary without padding
+# B batch, S positions of this rank, T cached and new positions of whole sequences, D model width, V real token ids
 
 
 class Output(NamedTuple):
     logits_BSV: Tensor
+    """Or, of a pipeline stage that is not the last, what the next one goes on from."""
     cache: Cache | None
     """Grown by the tokens just seen, if one was given."""
+    routing: dict[str, Any]
+    """What the routers of this microbatch did, by the name of the layer."""
 
 
 class Block(Module):
-    """x + attention(norm(x)), then x + mlp(norm(x))."""
+    """x + attention(norm(x)), then x + f(norm(x)), f an MLP or a mixture of experts."""
 
     recompute_unit = True
 
@@ -44,22 +50,46 @@ class Block(Module):
         self.attention_norm = norm(spec.dim, eps)
         self.attention = Attention(spec, std, residual_std)
         self.mlp_norm = norm(spec.dim, eps)
-        self.mlp = MLP(spec, std, residual_std)
+        has_experts = spec.is_moe(number)
+        self.mlp = None if has_experts else MLP(spec, std, residual_std)
+        if has_experts:
+            from forgeplan.runtime.model.moe.layer import MoE
+        self.moe = MoE(spec, std, residual_std) if has_experts else None
 
     def forward(
         self,
         x_BSD: Tensor,
-        rotation: Rotation,
-        mask: Mask,
-        randomness: Randomness | None = None,
+        context: Context,
         cached: KeyValues | None = None,
-    ) -> tuple[Tensor, KeyValues | None]:
-        attended, state = self.attention(self.attention_norm(x_BSD), rotation, mask, cached)
-        x_BSD = x_BSD + self._dropped(attended, randomness, "attention")
-        return x_BSD + self._dropped(self.mlp(self.mlp_norm(x_BSD)), randomness, "mlp"), state
+    ) -> tuple[Tensor, KeyValues | None, Any]:
+        attended, state = self.attention(self.attention_norm(x_BSD), context.rotation, context.mask, cached)
+        x_BSD = x_BSD + self._dropped(attended, context, "attention")
+        normed_BSD, routing = self.mlp_norm(x_BSD), None
+        if self.moe is not None:
+            out_BSD, routing = self.moe(normed_BSD, context.places_S)
+        else:
+            out_BSD = self._dense(normed_BSD)
+        return x_BSD + self._dropped(out_BSD, context, "mlp"), state, routing
 
-    def _dropped(self, x_BSD: Tensor, randomness: Randomness | None, name: str) -> Tensor:
-        return x_BSD if randomness is None else randomness.dropout(x_BSD, self.dropout, self.number, name)
+    def _dense(self, x_BSD: Tensor) -> Tensor:
+        if self.mlp is None:
+            raise InternalError("a block has neither an MLP nor experts")
+        return self.mlp(x_BSD)
+
+    def _dropped(self, x_BSD: Tensor, context: Context, name: str) -> Tensor:
+        random = context.randomness
+        return x_BSD if random is None else random.dropout(x_BSD, self.dropout, self.number, name)
+
+
+class Context(NamedTuple):
+    """What all blocks of a forward share."""
+
+    rotation: Rotation
+    mask: Mask
+    places_S: Tensor
+    """Places in the sequence of the positions that this rank holds between attentions."""
+    randomness: Randomness | None
+    """Already at those places."""
 
 
 class Transformer(Module):
@@ -69,10 +99,21 @@ class Transformer(Module):
         super().__init__()
         self.spec = spec
         std = float(spec.init_std)
-        self.embedding = Embedding(spec.pad_vocab, spec.dim, std)
+        self.embedding: Embedding | None = Embedding(spec.pad_vocab, spec.dim, std)
         self.layers = nn.ModuleDict({str(i): Block(spec, i) for i in range(spec.layers)})
-        self.norm = NORMS[spec.norm](spec.dim, float(spec.norm_eps))
-        self.head = Head(spec.dim, spec.vocab, spec.pad_vocab, std, spec.tie)
+        self.norm: RMSNorm | None = NORMS[spec.norm](spec.dim, float(spec.norm_eps))
+        self.head: Head | None = Head(spec.dim, spec.vocab, spec.pad_vocab, std, spec.tie)
+
+    def part(self, layers: Iterable[int], *, embedding: bool, head: bool) -> Transformer:
+        """The same modules, but only these layers, and of both ends those asked for: what a pipeline rank holds."""
+        part = copy(self)
+        part._modules = dict(self._modules)
+        part.layers = nn.ModuleDict({str(i): self.layers[str(i)] for i in layers})
+        if not embedding:
+            part.embedding = None
+        if not head:
+            part.norm = part.head = None
+        return part
 
     def fsdp_units(self) -> list[list[nn.Module]]:
         """Modules that are gathered together, in order of use; what is in none of them belongs to the root.
@@ -80,11 +121,16 @@ class Transformer(Module):
         A tied table is used at both ends, so it is the root's, and with it the last norm and the head.
         """
         blocks: list[list[nn.Module]] = [[block] for block in self.layers.values()]
-        return blocks if self.spec.tie else [[self.embedding], *blocks, [self.norm, self.head]]
+        if self.spec.tie:
+            return blocks
+        first = [] if self.embedding is None else [[self.embedding]]
+        last = [] if self.norm is None or self.head is None else [[self.norm, self.head]]
+        return [*first, *blocks, *last]
 
     def set_compute_dtype(self, dtype: torch.dtype) -> None:
         """The dtype of activations; weights are used in it, whatever they are stored in."""
-        self.embedding.compute_dtype = dtype
+        if self.embedding is not None:
+            self.embedding.compute_dtype = dtype
 
     def forward(
         self,
@@ -94,43 +140,84 @@ class Transformer(Module):
         randomness: Randomness | None = None,
         cache: Cache | None = None,
     ) -> Output:
-        """Logits of the token after each of `tokens_BS`.
+        """Logits of the token after each of `tokens_BS`, or what a pipeline stage makes of the hidden states before it.
 
-        Positions default to 0, 1, … (after the cached ones). `documents_BS` keeps documents of a row apart; a negative
-        one is padding. `randomness` switches dropout on. With `cache` (start with `Cache()`) the tokens continue the
-        cached ones; a prompt may come in any number of pieces.
+        Tokens, positions and documents are those of whole sequences on every rank; a cp rank works on its own places of
+        them, and returns the logits of those. Positions default to 0, 1, … (after the cached ones). `documents_BS`
+        keeps documents of a row apart; a negative one is padding. `randomness` switches dropout on. With `cache` (start
+        with `Cache()`) the tokens continue the cached ones; a prompt may come in any number of pieces.
         """
         past = cache or Cache()
-        positions_BT, documents_BT = _continued(past, tokens_BS, positions_BS, documents_BS)
-        x_BSD = self.embedding(tokens_BS)
-        batch, length = tokens_BS.shape
-        device, generating = tokens_BS.device, cache is not None
-        mask = build_mask(self.spec, length, past.length, documents_BT, batch, device, generating=generating)
-        total = max(positions_BT.shape[1], past.total)
-        tables = rotation(self.spec.rope, self.spec.head_dim, positions_BT[:, past.length :], total, x_BSD.dtype)
-        states = {}
+        positions_BT, documents_BT = _continued(
+            past, tokens_BS.shape[0], self._length(tokens_BS), tokens_BS.device, positions_BS, documents_BS
+        )
+        x_BSD = self._entered(tokens_BS)
+        context = self._context(x_BSD, past, positions_BT, documents_BT, randomness, generating=cache is not None)
+        states, routing = {}, {}
         for number, block in self.layers.items():
             cached = None if cache is None else cache.layers.get(number, NOTHING)
-            x_BSD, states[number] = block(x_BSD, tables, mask, randomness, cached)
-        tied_VD = self.embedding.weight if self.spec.tie else None
-        logits_BSV = self.head(self.norm(x_BSD), tied_VD)
-        return Output(logits_BSV, None if cache is None else Cache(total, states, positions_BT, documents_BT))
+            x_BSD, states[number], routed = block(x_BSD, context, cached)
+            if routed is not None:
+                routing[f"layers.{number}"] = routed
+        total = max(positions_BT.shape[1], past.total)
+        grown = None if cache is None else Cache(total, states, positions_BT, documents_BT)
+        return Output(self._left(x_BSD), grown, routing)
+
+    def _length(self, entering: Tensor) -> int:
+        """Positions of the whole sequence, of which a later stage gets this rank's."""
+        split = 1 if self.embedding is not None else self.axes.cp.group.size * self.axes.tp.parts
+        return entering.shape[1] * split
+
+    def _entered(self, entering: Tensor) -> Tensor:
+        return entering if self.embedding is None else self.embedding(self.axes.cp.own(entering))
+
+    def _left(self, x_BSD: Tensor) -> Tensor:
+        if self.norm is None or self.head is None:
+            return x_BSD
+        tied_VD = self.embedding.weight if self.spec.tie and self.embedding is not None else None
+        logits_BSV: Tensor = self.head(self.norm(x_BSD), tied_VD)
+        return logits_BSV
+
+    def _context(
+        self,
+        x_BSD: Tensor,
+        past: Cache,
+        positions_BT: Tensor,
+        documents_BT: Tensor | None,
+        randomness: Randomness | None,
+        *,
+        generating: bool,
+    ) -> Context:
+        cp, tp, device = self.axes.cp, self.axes.tp, x_BSD.device
+        length = positions_BT.shape[1] - past.length
+        batch = x_BSD.shape[0]
+        mask = build_mask(self.spec, length, past.length, documents_BT, batch, device, generating=generating, cp=cp)
+        positions_BS = cp.own(positions_BT[:, past.length :])
+        total = max(positions_BT.shape[1], past.total)
+        tables = rotation(self.spec.rope, self.spec.head_dim, positions_BS, total, x_BSD.dtype)
+        places_S = tp.own(cp.own_places(length, device)[None])[0]
+        return Context(tables, mask, places_S, None if randomness is None else randomness.at(places_S))
 
 
 def _continued(
-    past: Cache, tokens_BS: Tensor, positions_BS: Tensor | None, documents_BS: Tensor | None
+    past: Cache,
+    batch: int,
+    length: int,
+    device: torch.device,
+    positions_BS: Tensor | None,
+    documents_BS: Tensor | None,
 ) -> tuple[Tensor, Tensor | None]:
     """Positions and documents of cached and new tokens together; new tokens after documents belong to document 0."""
-    batch, length = tokens_BS.shape
     if positions_BS is None:
-        positions_BS = torch.arange(past.length, past.length + length, device=tokens_BS.device)[None]
+        positions_BS = torch.arange(past.length, past.length + length, device=device)[None]
     if past.positions_BT is not None:
         rows = max(positions_BS.shape[0], past.positions_BT.shape[0])
         positions_BS = torch.cat([past.positions_BT.expand(rows, -1), positions_BS.expand(rows, -1)], 1)
     if documents_BS is None and past.documents_BT is None:
         return positions_BS, None
-    new = tokens_BS.new_zeros(batch, length) if documents_BS is None else documents_BS
-    old = tokens_BS.new_zeros(batch, past.length) if past.documents_BT is None else past.documents_BT
+    none = torch.zeros(batch, length, dtype=torch.int64, device=device)
+    new = none if documents_BS is None else documents_BS
+    old = none.new_zeros(batch, past.length) if past.documents_BT is None else past.documents_BT
     return positions_BS, torch.cat([old, new], 1)
 
 

@@ -13,14 +13,15 @@ import torch
 from attrs import frozen
 from torch import Tensor
 
+from forgeplan.runtime.parallel.axes import ALONE, ContextParallel
 from forgeplan.spec.model.decoder import Decoder
 
-# B batch, S queries, T keys (cached ones first)
+# B batch, S queries, T keys (cached ones first; under cp in the order in which they are gathered)
 
 
 @frozen
 class Mask:
-    """`kernel` is sdpa, scores, flex or varlen. With no field set and `causal` false, everything is visible."""
+    """`kernel` is sdpa, scores, flex, varlen or ring. With no field set and `causal` false, everything is visible."""
 
     kernel: str
     causal: bool = False
@@ -41,65 +42,75 @@ def build_mask(
     device: torch.device,
     *,
     generating: bool = False,
+    cp: ContextParallel = ALONE.cp,
 ) -> Mask:
     """The mask of the last `num_queries` of `num_cached + num_queries` positions; documents cover all of them.
 
-    Where text is generated (always so with cached positions) every prompt has another length: a kernel that is compiled
-    for one length is not used.
+    Under `cp` the queries are those of this rank. Where text is generated (always so with cached positions) every
+    prompt has another length: a kernel that is compiled for one length is not used.
     """
     num_keys = num_cached + num_queries
     window = spec.window if spec.window is not None and spec.window < num_keys else None
+    if cp.group.size > 1 and cp.attention == "ring":
+        return Mask("ring", causal=True)
     special = window is not None or documents_BT is not None
-    kernel = kernel_for(spec, device.type, special, generating)
-    if kernel == "flex":
-        return Mask(kernel, blocks=_blocks(num_keys, window, documents_BT, batch, device))
+    kernel = kernel_for(spec, device.type, special, generating, gathers=cp.group.size > 1)
     if kernel == "varlen":
         return Mask(kernel, starts=_starts(documents_BT, batch, num_keys, device))
-    if special or (num_cached and num_queries > 1):
-        return Mask(kernel, visible_BST=_visible(num_queries, num_keys, window, documents_BT, device))
-    return Mask(kernel, causal=num_queries > 1)
+    if kernel != "flex" and not special and cp.group.size == 1 and not (num_cached and num_queries > 1):
+        return Mask(kernel, causal=num_queries > 1)
+    if cp.group.size > 1:
+        queries_S, keys_T = cp.own_places(num_keys, device), cp.all_places(num_keys, device)
+    else:
+        keys_T = torch.arange(num_keys, device=device)
+        queries_S = keys_T[num_cached:]
+    if kernel == "flex":
+        return Mask(kernel, blocks=_blocks(queries_S, keys_T, window, documents_BT, batch))
+    return Mask(kernel, visible_BST=_visible(queries_S, keys_T, window, documents_BT))
 
 
-def kernel_for(spec: Decoder, device_type: str, special: bool, generating: bool) -> str:
-    """`special` is a mask that is not plainly causal."""
+def kernel_for(spec: Decoder, device_type: str, special: bool, generating: bool, *, gathers: bool = False) -> str:
+    """`special` is a mask that is not plainly causal; `gathers`: queries are those of a rank, keys those of all."""
     on_gpu = device_type != "cpu"
     capped = spec.softcap is not None
     if not generating:
-        if spec.attention == "flex" or (spec.attention == "auto" and on_gpu and (special or capped)):
+        if spec.attention == "flex" or (spec.attention == "auto" and on_gpu and (special or capped or gathers)):
             return "flex"
         if spec.attention == "flash" and on_gpu and special and not capped:
             return "varlen"
     return "scores" if capped else "sdpa"
 
 
-def _visible(
-    num_queries: int, num_keys: int, window: int | None, documents_BT: Tensor | None, device: torch.device
-) -> Tensor:
-    keys_T = torch.arange(num_keys, device=device)
-    distance_ST = keys_T[num_keys - num_queries :, None] - keys_T[None, :]
+def _visible(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT: Tensor | None) -> Tensor:
+    """(B or 1, S, T): queries and keys are given by their places; documents lie in the order of places."""
+    distance_ST = queries_S[:, None] - keys_T[None, :]
     visible = distance_ST >= 0
     if window is not None:
         visible &= distance_ST < window
     visible = visible[None]
     if documents_BT is not None:
-        queries_BS = documents_BT[:, num_keys - num_queries :]
-        visible = visible & (queries_BS[:, :, None] == documents_BT[:, None, :]) & (queries_BS >= 0)[:, :, None]
+        documents_BS = documents_BT[:, queries_S]
+        same = documents_BS[:, :, None] == documents_BT[:, keys_T][:, None, :]
+        visible = visible & same & (documents_BS >= 0)[:, :, None]
     return visible
 
 
-def _blocks(length: int, window: int | None, documents_BT: Tensor | None, batch: int, device: torch.device) -> Any:
+def _blocks(
+    queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT: Tensor | None, batch: int
+) -> Any:
     from torch.nn.attention.flex_attention import create_block_mask
 
     def sees(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        seen = query >= key
+        at, of = queries_S[query], keys_T[key]
+        seen = at >= of
         if window is not None:
-            seen = seen & (query - key < window)
+            seen = seen & (at - of < window)
         if documents_BT is not None:
-            seen = seen & (documents_BT[b, query] == documents_BT[b, key]) & (documents_BT[b, query] >= 0)
+            seen = seen & (documents_BT[b, at] == documents_BT[b, of]) & (documents_BT[b, at] >= 0)
         return seen
 
     rows = None if documents_BT is None else batch
-    return create_block_mask(sees, rows, None, length, length, device=str(device))
+    return create_block_mask(sees, rows, None, len(queries_S), len(keys_T), device=str(queries_S.device))
 
 
 def _starts(documents_BT: Tensor | None, batch: int, length: int, device: torch.device) -> Tensor:

@@ -32,6 +32,8 @@ class Module(nn.Module):
 
     recompute_unit: ClassVar[bool] = False
     """Whether activation checkpointing replays this module as a whole."""
+    keeps_stored_dtype: ClassVar[bool] = False
+    """Whether its weights take part in computations as they are stored, whatever the compute dtype."""
     axes: Axes = ALONE
     """The ranks that this module's work is divided over; operations of the program set it."""
 

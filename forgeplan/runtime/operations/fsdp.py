@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 from torch.distributed.fsdp._fully_shard import _fully_shard
+from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, HSDPMeshInfo, ShardPlacementResult
+from torch.distributed.tensor import Shard
 
 from forgeplan.plan.operations import Fsdp
 from forgeplan.runtime.executor import Bundle
+from forgeplan.runtime.model.module import Module
 from forgeplan.runtime.precision import dtype_of
 from forgeplan.runtime.registry import executes
 
@@ -22,23 +25,35 @@ SHARE_FOR_UNREDUCED_GRADIENTS = 0.25
 
 @executes(Fsdp)
 def fsdp(operation: Fsdp, bundle: Bundle) -> None:
-    """Shard the model's units, or only apply the dtypes where there is one data rank."""
+    """Shard the model's units, or only apply the dtypes where no parameter is divided over data ranks."""
     model: Any = bundle.model
     model.set_compute_dtype(dtype_of(operation.compute))
-    if bundle.meshes.fsdp is None:
+    if not _is_sharded(bundle):
         _accumulate_in(operation, bundle)
         return
     with _one_group_for_equal_meshes():
-        _shard_units(operation, bundle, model)
+        for root in bundle.stages or [model]:
+            _shard_units(operation, bundle, root)
     # Losses are divided by the counted labels of all ranks, so gradients are summed, not averaged.
-    for module in model.modules():
-        if isinstance(module, FSDPModule):
-            module.set_gradient_divide_factor(1.0)
-            module.set_force_sum_reduction_for_comms(True)
+    for module in _fsdp_modules(bundle):
+        module.set_gradient_divide_factor(1.0)
+        module.set_force_sum_reduction_for_comms(True)
+    if bundle.stages:
+        # The pipeline reduces gradients once, at the end of a step.
+        return
     if _unreduced_gradients_fit(operation, bundle):
         bundle.before_microbatch = model.set_requires_gradient_sync
     else:
         _accumulate_in(operation, bundle)
+
+
+def _is_sharded(bundle: Bundle) -> bool:
+    """Whether gradients must be reduced over data ranks: those that hold parts of a parameter, or copies of it."""
+    return bundle.plan.mesh.data_ranks * bundle.plan.mesh.cp > 1 or any(p.division.data > 1 for p, _ in bundle.parts())
+
+
+def _fsdp_modules(bundle: Bundle) -> Iterator[Any]:
+    return (m for root in bundle.stages or [bundle.model] for m in root.modules() if isinstance(m, FSDPModule))
 
 
 def drop_gathered(model: nn.Module) -> None:
@@ -48,18 +63,53 @@ def drop_gathered(model: nn.Module) -> None:
             module.reshard()
 
 
-def _shard_units(operation: Fsdp, bundle: Bundle, model: Any) -> None:
-    shard = partial(
-        fully_shard,
-        mesh=bundle.meshes.fsdp,
-        mp_policy=MixedPrecisionPolicy(
-            param_dtype=dtype_of(operation.compute), reduce_dtype=dtype_of(operation.reduce), cast_forward_inputs=False
-        ),
-    )
-    units: list[list[nn.Module]] = model.fsdp_units()
+def _shard_units(operation: Fsdp, bundle: Bundle, root: Any) -> None:
+    def shard(unit: list[nn.Module], compute: str, reshard: bool | int) -> None:
+        fully_shard(
+            unit if len(unit) > 1 else unit[0],
+            mesh=_mesh(bundle.meshes.dense, "fsdp"),
+            mp_policy=MixedPrecisionPolicy(
+                param_dtype=dtype_of(compute), reduce_dtype=dtype_of(operation.reduce), cast_forward_inputs=False
+            ),
+            offload_policy=CPUOffloadPolicy() if operation.offload else OffloadPolicy(),
+            reshard_after_forward=reshard,
+            shard_placement_fn=placements,
+        )
+
+    placements = _placements(bundle)
+    # Inner units first, so that outer ones leave their parameters alone.
+    for module in root.modules():
+        if isinstance(module, Module) and module.keeps_stored_dtype:
+            shard([module], operation.params, False)
+    units: list[list[nn.Module]] = root.fsdp_units()
     for unit in units:
-        shard(unit if len(unit) > 1 else unit[0], reshard_after_forward=_reshard(operation.reshard, unit is units[-1]))
-    shard(model, reshard_after_forward=_reshard(operation.reshard, True))
+        shard(unit, operation.compute, _reshard(operation.reshard, unit is units[-1]))
+    shard([root], operation.compute, _reshard(operation.reshard, True))
+
+
+def _placements(bundle: Bundle) -> Callable[[nn.Parameter], Any]:
+    """Where FSDP cuts a parameter: None is dim 0 over the dense mesh."""
+    found: dict[int, Any] = {}
+    experts: FSDPMeshInfo | None = None
+    for place, parameter in bundle.parts():
+        split = place.division
+        if split.expert:
+            experts = experts or _mesh_info(_mesh(bundle.meshes.experts, "efsdp"))
+            found[id(parameter)] = ShardPlacementResult(Shard(split.data_dim), experts)
+        elif split.data_dim:
+            found[id(parameter)] = Shard(split.data_dim)
+    return lambda parameter: found.get(id(parameter))
+
+
+def _mesh_info(mesh: DeviceMesh) -> FSDPMeshInfo:
+    if mesh.ndim == 1:
+        return FSDPMeshInfo(mesh=mesh, shard_mesh_dim=0)
+    return HSDPMeshInfo(mesh=mesh, shard_mesh_dim=1, replicate_mesh_dim=0)
+
+
+def _mesh(mesh: DeviceMesh, axis: str) -> DeviceMesh:
+    """The ranks that hold parts, and, if there are any, those that hold copies."""
+    return mesh["dp_replicate", axis] if mesh["dp_replicate"].size() > 1 else mesh[axis]
 
 
 def _reshard(reshard: str | int, is_last: bool) -> bool | int:

@@ -16,4 +16,4 @@ def materialise(operation: Materialise, bundle: Bundle) -> None:
 
 @executes(Initialise)
 def fill(operation: Initialise, bundle: Bundle) -> None:
-    initialise(bundle.model, operation.seed)
+    initialise(bundle.model, operation.seed, bundle.placed)

@@ -19,8 +19,6 @@ def recompute(operation: Recompute, bundle: Bundle) -> None:
     The forward itself is replaced, not the module: no name changes, and hooks of the unit (which gather its parameters)
     lie outside of what is replayed. Randomness is counter-based: there is no generator state to restore.
     """
-    if operation.mode == "none":
-        return
-    for module in bundle.model.modules():
-        if isinstance(module, Module) and module.recompute_unit:
+    for name, module in bundle.model.named_modules():
+        if isinstance(module, Module) and module.recompute_unit and name in operation.blocks:
             module.forward = partial(checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False)

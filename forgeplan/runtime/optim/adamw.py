@@ -8,7 +8,8 @@ from torch import Tensor
 
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.optim.groups import Group, decay_groups
-from forgeplan.runtime.optim.optimizer import local, sharded_like, zeros_for
+from forgeplan.runtime.optim.optimizer import zeros_for
+from forgeplan.runtime.parallel.placed import local
 from forgeplan.runtime.precision import at_least_fp32_dtype
 from forgeplan.runtime.registry import register
 from forgeplan.spec.optimizer.adamw import AdamW
@@ -78,15 +79,11 @@ class AdamWOptimizer:
             if weight.numel() and state.exp_avg.dtype != weight.dtype:
                 adamw_(weight, gradient, state, rate, self.betas, self.eps, weight_decay)
 
-    def named_state(self) -> dict[str, Tensor]:
-        found = {}
-        for group in self.groups:
-            for name, parameter in group.parameters.items():
-                state = self.state[name]
-                found[f"{name}.exp_avg"] = sharded_like(parameter, state.exp_avg)
-                found[f"{name}.exp_avg_sq"] = sharded_like(parameter, state.exp_avg_sq)
-                found[f"{name}.step"] = state.step
-        return found
+    def named_state(self) -> dict[str, dict[str, Tensor]]:
+        return {
+            name: {"exp_avg": state.exp_avg, "exp_avg_sq": state.exp_avg_sq, "step": state.step}
+            for name, state in self.state.items()
+        }
 
 
 def adamw_(

@@ -23,8 +23,9 @@ class TensorParallel:
     sequence: bool = True
 
     @property
-    def splits_sequence(self) -> bool:
-        return self.sequence and self.group.size > 1
+    def parts(self) -> int:
+        """Into how many the positions are divided between `leave` and `enter`."""
+        return self.group.size if self.sequence else 1
 
     def enter(self, x_BSD: Tensor) -> Tensor:
         """All positions, for products with a rank's own columns."""
@@ -36,7 +37,7 @@ class TensorParallel:
 
     def own(self, x_BS: Tensor) -> Tensor:
         """Of what lies along the positions (dim 1), this rank's between `leave` and `enter`."""
-        return x_BS.chunk(self.group.size, SEQUENCE_DIM)[self.group.index] if self.splits_sequence else x_BS
+        return x_BS if self.parts == 1 else x_BS.chunk(self.parts, SEQUENCE_DIM)[self.group.index]
 
 
 @frozen
