@@ -114,7 +114,7 @@ def plan_text(value: Any, type_: t.FieldType | None = None) -> str:
     if isinstance(value, str):
         return f'"{value}"' if _is_text(type_) else value
     if isinstance(value, tuple | list):
-        item = type_.item if isinstance(type_, t.ListOf) else None
+        item = next((a.item for a in getattr(type_, "alternatives", (type_,)) if isinstance(a, t.ListOf)), None)
         return f"[{', '.join(plan_text(v, item) for v in value)}]"
     if isinstance(value, dict):
         inner = ", ".join(f"{k} = {plan_text(v)}" for k, v in value.items())

@@ -145,8 +145,8 @@ class Fp8(Operation):
 
 @frozen
 class Recompute(Operation):
-    """mode: full | selective | every | budget; `blocks` are the blocks it is for, by name. budget: share to keep, in
-    thousandths."""
+    """mode: full | selective | every | budget; `blocks` are the blocks it is for, by name, of `every` those chosen.
+    selective keeps the results of matrix products, attention and exchanges. budget: share to keep, in thousandths."""
 
     name = "recompute"
     always = False

@@ -56,11 +56,26 @@ def _device(facts: Facts, backend: str) -> Iterator[tuple[str, tuple[Fact, ...]]
         yield f"heads of width {head.value}, above {LARGEST_FLASH_HEAD}", (head,)
     if backend == "cudnn" and arch.value.startswith("gfx"):
         yield f"on {arch.value}", (arch,)
-    if _uses_flex(facts, backend) and head.value < SMALLEST_FLEX_HEAD:
+    if uses_flex(facts) and head.value < SMALLEST_FLEX_HEAD:
         yield f"heads of width {head.value}, below the {SMALLEST_FLEX_HEAD} of FlexAttention", (head,)
 
 
-def _uses_flex(facts: Facts, backend: str) -> bool:
-    window, length = facts["model.window"].value, facts["batch.length"].value
-    special = facts["batch.pack"].value or (window is not None and window < length)
-    return backend == "flex" or (backend == "auto" and (special or facts["model.softcap"].value is not None))
+def uses_flex(facts: Facts) -> bool:
+    """Whether attention is FlexAttention, which takes its mask in blocks."""
+    backend, arch = facts["model.attention"].value, facts["cluster.arch"].value
+    return backend == "flex" or (backend == "auto" and arch != "cpu" and any(what_asks_for_flex(facts)))
+
+
+def what_asks_for_flex(facts: Facts) -> Iterator[Fact]:
+    """The values that make attention FlexAttention where it is used: its name, or what only it computes."""
+    backend, window, softcap, pack = (
+        facts[path] for path in ("model.attention", "model.window", "model.softcap", "batch.pack")
+    )
+    if backend.value == "flex":
+        yield backend
+    if window.value is not None and window.value < facts["batch.length"].value:
+        yield window
+    if softcap.value is not None:
+        yield softcap
+    if pack.value:
+        yield pack

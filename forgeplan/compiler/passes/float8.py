@@ -52,10 +52,10 @@ class Linear:
 
     @property
     def reason(self) -> str:
-        """Why it keeps its format, for a person; empty if converted."""
+        """Why it keeps its format, for a person: `120 % 16 = 8`. Empty if converted."""
         if self.why is Why.MULTIPLE:
-            odd = " and ".join(f"{size:,}" for size in (self.inputs, self.outputs) if size % MULTIPLE)
-            return f"{odd}: {self.why.value}"
+            odd = (size for size in dict.fromkeys((self.inputs, self.outputs)) if size % MULTIPLE)
+            return " and ".join(f"{size:,} % {MULTIPLE} = {size % MULTIPLE}" for size in odd)
         return "" if self.why is None else self.why.value
 
 

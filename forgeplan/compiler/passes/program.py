@@ -24,6 +24,7 @@ from forgeplan.plan.operations import (
     Recompute,
     Tp,
 )
+from forgeplan.spec.operation.pp import SPLIT_BACKWARD
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -67,7 +68,10 @@ def _compile(facts: Facts, placed_by: str) -> Operation:
 
 def _fsdp(facts: Facts, placed_by: str) -> Operation:
     options, precision = facts.transform("fsdp"), facts.block("precision")
-    return Fsdp(placed_by, options.reshard, precision.params, precision.compute, precision.reduce, options.offload)
+    reshard = options.reshard
+    if reshard == "default" and facts["mesh.pp"].value > 1 and facts.transform("pp").schedule in SPLIT_BACKWARD:
+        reshard = "never"  # the second part of backward would find freed parameters
+    return Fsdp(placed_by, reshard, precision.params, precision.compute, precision.reduce, options.offload)
 
 
 MAKERS: dict[str, Maker] = {

@@ -35,11 +35,11 @@ class Fp8:
         t.ListOf(t.Text()), "patterns of names that stay as they are", default='["head"]', example='["head"]'
     )
     small: str = setting(
-        t.OneOf(("skip", "convert")), "layers too small to gain, by torchao's thresholds", default="skip"
+        t.OneOf(("skip", "convert")),
+        "layers too small to gain, by torchao's thresholds for H100, where `include` is `all`",
+        default="skip",
     )
     all_gather: bool = setting(
         t.Bool(), "fsdp gathers weights in float8, with scales computed after each update", default="false"
     )
-    emulate: bool = setting(
-        t.Bool(), "round to float8, multiply in the compute dtype: on any device", default="false"
-    )
+    emulate: bool = setting(t.Bool(), "round to float8, multiply in the compute dtype: on any device", default="false")

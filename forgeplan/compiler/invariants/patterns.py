@@ -1,0 +1,43 @@
+"""Does every pattern of `apply` mean a part of this model?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from forgeplan.compiler.facts import Facts
+from forgeplan.compiler.invariants.registry import Finding, invariant
+from forgeplan.compiler.passes.replayed import blocks_of
+from forgeplan.compiler.patterns import general, meant, module_names
+from forgeplan.compiler.wording import listing
+from forgeplan.diagnostics.suggest import choice, ranked
+
+WITH_PATTERNS = ("apply.fp8.include", "apply.fp8.exclude", "apply.recompute.only")
+
+
+@invariant("FP0444", "every pattern of names in `apply` means a module of the model")
+def patterns_mean_modules(facts: Facts) -> Iterator[Finding]:
+    for path in WITH_PATTERNS:
+        fact = facts.get(path)
+        if fact is None or fact.value is None or isinstance(fact.value, str):
+            continue
+        model = facts.block("model")
+        modules = module_names(model)
+        known = blocks_of(model) if path.endswith(".only") else modules
+        for pattern in fact.value:
+            if not meant([pattern], modules):
+                yield patterns_mean_modules.at(
+                    f'"{pattern}" in {path} is the name of no module, with `*` for anything',
+                    fact,
+                    *([facts["model.layers"]] if any(map(str.isdigit, pattern)) else []),
+                    help=_help(pattern, known),
+                )
+
+
+def _help(pattern: str, known: tuple[str, ...]) -> list[str]:
+    """Names that may be meant; else all of them, the layers at once."""
+    names = list(dict.fromkeys(map(general, known)))
+    near = ranked(pattern, names) or ranked(pattern, known)
+    near = near or [name for name in names if ranked(pattern, [name.rpartition(".")[2]])]
+    if near:
+        return [f"did you mean {choice(near[:3])}?"]
+    return [f"modules of this model: {listing(names)}"]
