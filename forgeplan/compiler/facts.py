@@ -6,7 +6,7 @@ which silences the check that reads it, so that one cause gives one message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,12 @@ from forgeplan.spec.setting import Setting
 
 class Poisoned(Exception):
     """A value that was rejected is read. The message is its path."""
+
+
+def is_bare_option(path: str, leaves: Mapping[str, Leaf]) -> bool:
+    """Whether a path is that of an option of a transform which `apply` leaves out."""
+    head, *names = path.split(".")
+    return head == "apply" and len(names) > 1 and names[0] in OPERATIONS and f"apply.{names[0]}" not in leaves
 
 
 @frozen
@@ -97,8 +103,10 @@ class Facts:
     """Folders outside the project that `forge.toml` opens for output."""
     results: Callable[[str], Any] = field(default=lambda name: {}[name], eq=False, repr=False)
     """The result of an analysis, by its name."""
-    legal: Callable[[str, Iterable[Any]], list[Any]] = field(default=lambda path, candidates: [], eq=False, repr=False)
-    """Which of the candidates at a path satisfy every check; see `compiler/legal.py`."""
+    legal: Callable[[Sequence[Mapping[str, Any]]], list[Mapping[str, Any]]] = field(
+        default=lambda candidates: [], eq=False, repr=False
+    )
+    """Which of several sets of other values, by path, satisfy every check; see `compiler/checking.py`."""
 
     def __getitem__(self, path: str) -> Fact:
         leaf = self.leaves.get(path) or self._inserted(path).get(path)
@@ -137,10 +145,9 @@ class Facts:
 
     def _inserted(self, path: str) -> Mapping[str, Leaf]:
         """The options, all at their defaults, of a transform in the program that `apply` leaves out."""
-        head, _, rest = path.partition(".")
-        name = rest.partition(".")[0]
-        if head != "apply" or name not in OPERATIONS or f"apply.{name}" in self.leaves or "apply" not in self.leaves:
+        if "apply" not in self.leaves or not is_bare_option(path, self.leaves):
             return {}
+        name = path.split(".")[1]
         degree = self.leaves.get(f"mesh.{name}")
         if OPERATIONS[name].always or (degree is not None and degree.value > 1):
             return self.bare(name)[0]
@@ -164,4 +171,4 @@ class Facts:
 
     def legal_values(self, path: str, candidates: Iterable[Any]) -> list[Any]:
         """Of the candidates for the field at `path`, in their order, those with which every check holds."""
-        return self.legal(path, candidates)
+        return [values[path] for values in self.legal([{path: value} for value in candidates])]

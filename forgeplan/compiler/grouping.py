@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -11,7 +11,7 @@ from forgeplan.compiler.invariants.registry import Finding
 from forgeplan.compiler.wording import plan_text
 from forgeplan.diagnostics.diagnostic import Diagnostic
 
-Remaining = Callable[[str, Any], frozenset[tuple[str, str]] | None]
+Remaining = Callable[[Mapping[str, Any]], frozenset[tuple[str, str]] | None]
 
 NEAREST_THE_MODEL = ("FP05", "FP0412", "FP0413", "FP0414", "FP0415", "FP0416", "FP0405", "FP0401", "FP0402", "FP0403")
 """Which fault of a group speaks for it: the model's shape, what the mesh does to it, the mesh, then the rest."""
@@ -36,7 +36,7 @@ def _groups(errors: list[Finding], remaining: Remaining) -> Iterable[tuple[str, 
     """For each field that one of the faults names: a legal value, and the faults it repairs."""
     for finding in errors:
         for path, values in finding.repairs.items():
-            left = remaining(path, values[0])
+            left = remaining({path: values[0]})
             if left is not None:
                 yield path, values[0], [other for other in errors if other.key not in left]
 

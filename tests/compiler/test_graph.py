@@ -14,7 +14,6 @@ from forgeplan.compiler.passes.program import in_order as in_program_order
 from forgeplan.compiler.passes.structure import place_transforms, shard_modules
 from forgeplan.compiler.text import GraphTextError, parse_graph, print_graph
 from forgeplan.diagnostics.refusal import InternalError
-from forgeplan.plan.mesh import Mesh
 from tests.compiler.jobs import job, share, steps
 from tests.compiler.test_parameters import TINY
 
@@ -100,9 +99,9 @@ def test_modules_with_parameters_are_sharded_over_axes_above_one() -> None:
     before = parse_graph(
         "graph g\nmodule model parameters=5\nmodule a parameters=5\nmodule tied\naxis dp_shard degree=2"
     )
-    after = print_graph(shard_modules(before, Mesh(dp_shard=2)))
+    after = print_graph(shard_modules(before, {"a": ["dp_shard", "tp"]}))
     assert after == print_graph(before) + "module a -shards_over-> axis dp_shard\n"
-    assert print_graph(shard_modules(before, Mesh())) == print_graph(before)
+    assert print_graph(shard_modules(before, {})) == print_graph(before)
 
 
 def test_neighbouring_blocks_of_equal_shape_are_drawn_as_one() -> None:

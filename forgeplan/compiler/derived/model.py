@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from forgeplan.compiler.derived import derived
 from forgeplan.compiler.passes.parameters import parameters_of
+from forgeplan.compiler.patterns import means
 from forgeplan.spec.types import COUNT
 
 FLOAT8_ROWS = 16
@@ -16,15 +16,15 @@ FLOAT8_ROWS = 16
 
 @derived("model.pad_vocab", COUNT, "model.vocab", "model.tie", "mesh.tp", "apply")
 def pad_vocab(vocab: int, tie: bool, tp: int, apply: Sequence[Any]) -> int:
-    """Rows of embedding and head: the least multiple of tp that holds the vocabulary, of 16·tp if the head is float8."""
+    """Rows of embedding and head: the least multiple of tp above the vocabulary, of 16·tp if the head is in float8."""
     rows = tp * (FLOAT8_ROWS if any(item.tag == "fp8" and converts_head(item, tie) for item in apply) else 1)
     return -(-vocab // rows) * rows
 
 
 def converts_head(fp8: Any, tie: bool) -> bool:
     """Whether the patterns of the transform reach a head that is a layer of its own."""
-    included = fp8.include == "all" or any(fnmatchcase("head", pattern) for pattern in fp8.include)
-    return not tie and included and not any(fnmatchcase("head", pattern) for pattern in fp8.exclude)
+    included = fp8.include == "all" or any(means(pattern, "head") for pattern in fp8.include)
+    return not tie and included and not any(means(pattern, "head") for pattern in fp8.exclude)
 
 
 @derived("model.params", COUNT, "model")

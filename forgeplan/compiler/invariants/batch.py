@@ -40,6 +40,7 @@ def whole_microbatches(facts: Facts) -> Iterator[Finding]:
             legal(facts, "batch.micro", sizes),
         ),
         help=_ranks_that_fit(Fraction(total.value.amount) * ranks.value / one),
+        notes=_axes_that_share_data(facts),
     )
 
 
@@ -49,6 +50,14 @@ def _ranks_that_fit(per_rank: Fraction) -> Iterator[str]:
         fitting = divisors(int(per_rank))
         shown = fitting if len(fitting) <= MANY else fitting[-4:]
         yield f"or another number of data ranks: {'' if shown == fitting else '… '}{listing(shown)}"
+
+
+def _axes_that_share_data(facts: Facts) -> Iterator[str]:
+    """Axes that are no factor of the batch, where one would think so."""
+    axes = [axis for name in ("pp", "cp", "tp", "ep") if (axis := facts[f"mesh.{name}"]).value > 1]
+    if axes:
+        names, do = listing((axis.equation for axis in axes), " and "), "do" if len(axes) > 1 else "does"
+        yield f"data ranks are dp_replicate · dp_shard: {names} {do} not multiply the batch"
 
 
 def _mixed(value: Fraction) -> str:

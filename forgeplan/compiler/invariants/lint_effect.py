@@ -8,14 +8,33 @@ from fractions import Fraction
 from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.invariants.registry import Finding, lint
 from forgeplan.compiler.wording import plural
+from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.spec.quantity import SECONDS, STEPS, TOKENS
+
+AXES = ("pp", "tp", "cp", "ep")
+"""Axes that a transform of the same name works on."""
 
 
 @lint("setting-without-effect", "a written setting has a reader")
 def setting_without_effect(facts: Facts) -> Iterator[Finding]:
+    yield from _idle_transforms(facts)
     for fact, others, why in _idle(facts):
         if fact.written:
             yield setting_without_effect.at(f"{fact.equation} has no effect: {why}", fact, *others, help=("delete it",))
+
+
+def _idle_transforms(facts: Facts) -> Iterator[Finding]:
+    """Transforms whose axis has one rank, unless a profile, a sweep or the command line says so for once."""
+    for axis in AXES:
+        item, degree = facts.leaves.get(f"apply.{axis}"), facts[f"mesh.{axis}"]
+        by = degree.origin.layer if degree.origin else ""
+        if item is not None and degree.value == 1 and by.startswith(("plan ", "schema")):
+            yield setting_without_effect.at(
+                f"`{axis}` in apply has no effect: {degree.equation}",
+                Label(facts.place(f"apply.{axis}", "apply"), "divides nothing"),
+                degree,
+                help=(f"delete it, or set mesh.{axis} above 1",),
+            )
 
 
 def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
@@ -23,9 +42,14 @@ def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
     window, length = facts["model.window"], facts["batch.length"]
     if window.value is not None and window.value >= length.value:
         yield window, (length,), f"a sequence of {length.text} is inside the window as a whole"
-    reshard, ranks = facts.get("apply.fsdp.reshard"), facts["mesh.dp_shard"]
-    if reshard is not None and ranks.value == 1 and reshard.value not in ("default", 1):
-        yield reshard, (ranks,), "parameters are not sharded, so that none are gathered"
+    reshard, shard, cp = facts.get("apply.fsdp.reshard"), facts["mesh.dp_shard"], facts["mesh.cp"]
+    mesh, moe = facts.results("mesh"), facts.block("model").moe
+    is_whole = mesh.fsdp_degree == 1 and (moe is None or mesh.expert_fold == mesh.ep)
+    if reshard is not None and is_whole and reshard.value not in ("default", 1):
+        yield reshard, (shard, cp), "parameters are not sharded, so that none are gathered"
+    kv, heads, tp = facts.get("apply.tp.kv"), facts["model.kv_heads"], facts["mesh.tp"]
+    if kv is not None and kv.value == "replicate" and tp.value > 1 and heads.value % tp.value == 0:
+        yield kv, (heads, tp), f"{plural(heads.value, 'key and value head')} divide over {plural(tp.value, 'tp rank')}"
     decay, embeddings = facts.get("optimizer.weight_decay"), facts.get("optimizer.decay_embeddings")
     if decay is not None and embeddings is not None and decay.value == 0 and embeddings.value:
         yield embeddings, (decay,), "nothing decays"

@@ -14,10 +14,11 @@ from typing import Any
 from attrs import frozen
 
 from forgeplan.compiler.discovery import import_all
-from forgeplan.compiler.facts import Fact, Facts, Poisoned
+from forgeplan.compiler.facts import Fact, Facts, Poisoned, is_bare_option
 from forgeplan.compiler.wording import listing, plan_text
 from forgeplan.diagnostics.codes import Code, code
-from forgeplan.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
+from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety, Severity
+from forgeplan.diagnostics.span import NOWHERE
 
 MOST_TRIALS = 100_000
 MANY = 8
@@ -57,10 +58,14 @@ class Invariant:
     check: Callable[[Facts], Iterator[Finding]]
 
     def __call__(self, facts: Facts) -> list[Finding]:
+        return self.findings(facts) or []
+
+    def findings(self, facts: Facts) -> list[Finding] | None:
+        """What it finds; None where it reads a rejected value."""
         try:
             return list(self.check(facts))
         except Poisoned:
-            return []
+            return None
 
     def at(
         self,
@@ -135,7 +140,18 @@ def legal(facts: Facts, path: str, candidates: Iterable[Any], *, also: str = "")
         texts = _around(values, texts, facts.leaves[path].value if path in facts.leaves else None)
     noun = "legal value" if len(values) == 1 else "legal values"
     text = f"{noun} of {path}: {listing(texts)}{also}" if texts else ""
+    if texts and is_bare_option(path, facts.leaves):
+        _, name, option = path.split(".", 2)
+        text = f"in apply: {listing((f'{name} {{ {option} = {text} }}' for text in texts), ' or ')}"
     return Legal(path, values, text)
+
+
+def rewritten(fact: Fact, text: str, title: str, safety: Safety = Safety.ASK) -> tuple[Fix, ...]:
+    """The fix that writes `text` where the value stands, if it stands in a file of the project."""
+    span = fact.origin.span if fact.origin else NOWHERE
+    if span.file.startswith(("<", "std:")):
+        return ()
+    return (Fix(title, (Edit(span, text),), safety),)
 
 
 def _around(values: tuple[Any, ...], texts: list[str], present: Any) -> list[str]:

@@ -3,38 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
-from forgeplan.compiler.facts import Facts, Poisoned
+from forgeplan.compiler.facts import Fact, Facts, Poisoned
 from forgeplan.compiler.invariants.registry import Finding, divisors, invariant, legal
-from forgeplan.compiler.wording import listing
+from forgeplan.compiler.wording import listing, plural
 from forgeplan.diagnostics.diagnostic import Edit, Fix, Label, Safety
 from forgeplan.plan.operations import OPERATIONS, first_inversion
 
 
 @invariant("FP0436", "`fsdp.reshard` as a number divides the ranks that parameters are sharded over")
-def reshard_divides_the_shard_axis(facts: Facts) -> Iterator[Finding]:
+def reshard_divides_the_shard_ranks(facts: Facts) -> Iterator[Finding]:
     reshard = facts.get("apply.fsdp.reshard")
     if reshard is None or isinstance(reshard.value, str):
         return
-    shard = facts["mesh.dp_shard"]
-    if shard.value % reshard.value == 0:
+    shard, cp = facts["mesh.dp_shard"], facts["mesh.cp"]
+    ranks = shard.value * cp.value
+    divided = [("parameters", ranks, (shard, cp)), *_ranks_of_experts(facts)]
+    uneven = next(((what, n, parts) for what, n, parts in divided if n % reshard.value), None)
+    if uneven is None:
         return
-    yield reshard_divides_the_shard_axis.at(
-        f"parameters cannot stay sharded over {reshard.value} of {shard.value} ranks: "
-        f"{shard.value} % {reshard.value} = {shard.value % reshard.value}",
+    what, number, parts = uneven
+    yield reshard_divides_the_shard_ranks.at(
+        f"{what} cannot stay sharded over {reshard.value:,} of {plural(number, 'rank')}: "
+        f"{number:,} % {reshard.value:,} = {number % reshard.value:,}",
         reshard,
-        shard,
-        legal=(legal(facts, "apply.fsdp.reshard", divisors(shard.value)),),
-        help=(f"1 is `never`, {shard.value} is `always`",),
+        *parts,
+        legal=(legal(facts, "apply.fsdp.reshard", divisors(gcd(*(n for _, n, _ in divided)))),),
+        help=(f"1 is `never`, {ranks:,} is `always`",),
+        notes=(f"{what} are sharded over {_product(parts)} = {plural(number, 'rank')}",) if len(parts) > 2 else (),
     )
+
+
+def _ranks_of_experts(facts: Facts) -> Iterator[tuple[str, int, tuple[Fact, ...]]]:
+    """Over how many ranks experts are sharded further, and the axes that say so."""
+    if facts.block("model").moe is None:
+        return
+    shard, cp, tp, ep = (facts[f"mesh.{axis}"] for axis in ("dp_shard", "cp", "tp", "ep"))
+    if tp.value == 1 or facts["apply.tp.sequence"].value:
+        yield "experts", shard.value * cp.value * tp.value // ep.value, (shard, cp, tp, ep)
+
+
+def _product(parts: tuple[Fact, ...]) -> str:
+    *factors, divisor = (f"{part.value:,}" for part in parts)
+    return f"dp_shard · cp · tp ÷ ep = {' · '.join(factors)} ÷ {divisor}"
 
 
 @invariant("FP0440", "the transforms stand in an order in which each finds what it needs")
 def order_of_transforms(facts: Facts) -> Iterator[Finding]:
     names = [item.tag for item in facts.block("apply")]
     inversion = first_inversion(names)
-    if inversion is None:
-        return
+    if inversion is None or len(set(names)) < len(names):
+        return  # Which of two to keep decides about the order.
     earlier, later, breaks = inversion
     ordered = sorted(names, key=list(OPERATIONS).index)
     yield order_of_transforms.at(

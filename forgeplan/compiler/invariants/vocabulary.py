@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from forgeplan.compiler.facts import Facts
-from forgeplan.compiler.invariants.registry import Finding, declared, invariant, legal
-from forgeplan.compiler.wording import count
+from forgeplan.compiler.invariants.registry import Finding, declared, invariant, legal, rewritten
+from forgeplan.compiler.wording import count, plural
 from forgeplan.diagnostics.data_codes import VOCABULARY
+from forgeplan.diagnostics.diagnostic import Safety
 
 LARGEST_ID = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
-@invariant("FP0415", "a written `pad_vocab` is at least the vocabulary")
+@invariant("FP0415", "a written `pad_vocab` is at least the vocabulary, and a multiple of `mesh.tp`")
 def padding_only_adds(facts: Facts) -> Iterator[Finding]:
-    padded, vocab = facts["model.pad_vocab"], facts["model.vocab"]
-    if padded.value >= vocab.value:
+    padded, vocab, tp = facts["model.pad_vocab"], facts["model.vocab"], facts["mesh.tp"]
+    rest = padded.value % tp.value
+    if padded.value >= vocab.value and not rest:
         return
+    fault = f"cannot be divided over {plural(tp.value, 'tp rank')}: {padded.value:,} % {tp.value:,} = {rest:,}"
+    if padded.value < vocab.value:
+        fault = f"leaves {count(vocab.value - padded.value)} of {count(vocab.value)} token ids without a row"
+    least = -(-vocab.value // tp.value) * tp.value
     yield padding_only_adds.at(
-        f"model.pad_vocab = {count(padded.value)} leaves {count(vocab.value - padded.value)} of "
-        f"{count(vocab.value)} token ids without a row",
+        f"model.pad_vocab = {count(padded.value)} {fault}",
         padded,
         vocab,
-        legal=(legal(facts, "model.pad_vocab", [vocab.value], also=", or `auto`"),),
+        tp,
+        legal=(legal(facts, "model.pad_vocab", [least], also=f", with {plural(least - vocab.value, 'row')} added"),),
+        help=("or leave it to the compiler: model.pad_vocab = auto",),
         notes=("logits of padding are masked, and an export is unpadded",),
+        fixes=rewritten(padded, "auto", "write `auto`", Safety.SAFE),
     )
 
 
