@@ -17,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDERS = {
     "model": "forgeplan.runtime.model",
+    "router": "forgeplan.runtime.model.moe",
     "loss": "forgeplan.runtime.loss",
     "optimizer": "forgeplan.runtime.optim",
     "operation": "forgeplan.runtime.operations",
