@@ -240,6 +240,7 @@ class _Maker:
         if isinstance(container, t.Component) and self.raw(path, is_derived) is not None:
             return self.component(container, path, self.raw(path, is_derived))
         if isinstance(type_, t.ListOf) and type_.keyed:
+            self.leaf(path, tuple(self.raw(path, False)))
             return self.keep(path, tuple(self.component(type_.item, f"{path}.{n}", n) for n in self.raw(path, False)))
         if path == "sources" or isinstance(type_, t.NodesOf):
             return self.keep(path, {n: self.entry(type_, f"{path}.{n}", v) for n, v in self.raw(path, False).items()})

@@ -32,7 +32,7 @@ CLASSES = {
 }
 
 
-class _Stage(_PipelineStageBase):
+class NumbersOnly(_PipelineStageBase):
     """What a schedule reads to make its order: numbers, no module."""
 
     def __init__(self, index: int, num_stages: int, pp: int) -> None:
@@ -55,7 +55,7 @@ def order(schedule: str, pp: int, stages_per_rank: int, microbatches: int) -> di
     """
     if schedule == "one_f_one_b":
         return {rank: list(_one_f_one_b(pp, rank, microbatches)) for rank in range(pp)}
-    stages = [_Stage(index, pp * stages_per_rank, pp) for index in range(stages_per_rank)]
+    stages = [NumbersOnly(index, pp * stages_per_rank, pp) for index in range(stages_per_rank)]
     one = schedule == "gpipe"
     made = CLASSES[schedule](stages[0] if one else stages, microbatches, loss_fn=len)
     found = made._get_pipeline_order() if one else made.pipeline_order

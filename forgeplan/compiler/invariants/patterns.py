@@ -26,7 +26,7 @@ def patterns_mean_modules(facts: Facts) -> Iterator[Finding]:
         for pattern in fact.value:
             if not meant([pattern], modules):
                 yield patterns_mean_modules.at(
-                    f'"{pattern}" in {path} is the name of no module, with `*` for anything',
+                    f'"{pattern}" in {path} is the name of no module',
                     fact,
                     *([facts["model.layers"]] if any(map(str.isdigit, pattern)) else []),
                     help=_help(pattern, known),

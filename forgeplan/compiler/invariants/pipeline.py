@@ -15,8 +15,6 @@ from forgeplan.plan.stages import cut_at, dealt, layers_by_weight
 from forgeplan.spec.operation.pp import ONE_STAGE, SCHEDULES, TWO_STAGES
 from forgeplan.spec.quantity import Quantity
 
-ANY_NUMBER = ("gpipe", "looped_bfs", "zbv")
-"""Schedules that take any number of microbatches."""
 IN_ROUNDS = ("interleaved", "zero_bubble")
 MOST_SHOWN = 32
 """Stages whose layers are listed one by one."""
@@ -84,7 +82,7 @@ def no_stage_is_empty(facts: Facts) -> Iterator[Finding]:
         legal=(
             legal(facts, pp.path, divisors(facts["cluster.devices"].value)),
             legal(facts, per_rank.path, range(1, min(per_rank.value, layers.value + 2))),
-            *(legal(facts, w.path, [0, 1]) for w in (embedding, head) if w.written and w.value > 1),
+            *(legal(facts, w.path, range(min(w.value, 8))) for w in (embedding, head) if w.written),
         ),
         notes=(f"layers of each stage by this rule: {_shown(sizes)}",) if num_stages <= MOST_SHOWN else (),
     )
@@ -181,7 +179,6 @@ def microbatches_fit_the_schedule(facts: Facts) -> Iterator[Finding]:
         length,
         ranks,
         legal=(*_batches_that_fit(facts, schedule.value), legal(facts, schedule.path, SCHEDULES)),
-        help=(f"{listing(ANY_NUMBER[:-1])} and {ANY_NUMBER[-1]} take any number of microbatches",),
     )
 
 

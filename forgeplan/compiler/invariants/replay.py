@@ -49,7 +49,7 @@ def some_block_is_replayed(facts: Facts) -> Iterator[Finding]:
         )
     if mode.value == "every" and 0 < len(named) < every.value:
         yield some_block_is_replayed.at(
-            f"recompute is for every {every.value:,}th of {plural(len(named), 'block')}, which is none",
+            f"recompute is for one block in {every.value:,}, and of {plural(len(named), 'block')} that is none",
             every,
             mode,
             *((only,) if only.value is not None else (facts["model.layers"],)),
