@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.runtime.executor import Bundle
+from forgeplan.runtime.model.mtp import later_labels
 from forgeplan.runtime.parallel.collectives import Group, all_reduced, summed
 from forgeplan.runtime.precision import at_least_fp32
 from forgeplan.runtime.randomness import Randomness
@@ -36,13 +37,15 @@ class LossSums(NamedTuple):
     """Language-model loss in nats."""
     z: Tensor
     """The z-loss, times its weight."""
+    mtp: Tensor
+    """The mean loss of the multi-token prediction modules, times its weight."""
     counted: Tensor
     routing: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     """What the routers did, by layer. Their losses are of the microbatch, not of its labels."""
 
     def objective(self, counted: Tensor, num_microbatches: int) -> Tensor:
         """What this microbatch adds to the loss of its step, which has so many counted labels and microbatches."""
-        total = (self.loss + self.z) / counted
+        total = (self.loss + self.z + self.mtp) / counted
         for routing in self.routing.values():
             total = total + (routing.balance + routing.sequence_balance + routing.z) / num_microbatches
         return total
@@ -54,8 +57,15 @@ def forward_loss(bundle: Bundle, microbatch: Microbatch, randomness: Randomness 
         None if t is None else t.to(bundle.device, non_blocking=True)
         for t in (microbatch.tokens_BS, microbatch.labels_BS, microbatch.positions_BS, microbatch.documents_BS)
     )
-    output = bundle.model(tokens, positions, documents, randomness)
-    return loss_of(bundle, output.logits_BSV, labels)._replace(routing=output.routing)
+    spec = bundle.plan.job.loss
+    further = bool(spec.mtp) and torch.is_grad_enabled()
+    output = bundle.model(tokens, positions, documents, randomness, further=further)
+    found = loss_of(bundle, output.logits_BSV, labels)
+    mtp = found.mtp
+    for distance, logits_BSV in enumerate(output.further_BSV, 1):
+        later = loss_of(bundle, logits_BSV, later_labels(labels, documents, distance))
+        mtp = mtp + later.loss * (float(spec.mtp) / len(output.further_BSV))
+    return found._replace(mtp=mtp, routing=output.routing)
 
 
 def loss_of(bundle: Bundle, logits_BSV: Tensor, labels_BS: Tensor) -> LossSums:
@@ -83,10 +93,9 @@ def cross_entropy(
     else:
         loss = F.cross_entropy(logits_TV, labels_T, ignore_index=NOT_COUNTED, reduction="sum")
         partition_T = logits_TV.logsumexp(-1) if spec.z else loss
-    z = logits_TV.new_zeros(())
-    if spec.z:
-        z = float(spec.z) * torch.where(is_counted_T, partition_T.square(), 0).sum()
-    return LossSums(loss, z, is_counted_T.sum())
+    none = logits_TV.new_zeros(())
+    z = float(spec.z) * torch.where(is_counted_T, partition_T.square(), 0).sum() if spec.z else none
+    return LossSums(loss, z, none, is_counted_T.sum())
 
 
 def log_partition(logits_TV: Tensor, group: Group) -> Tensor:

@@ -29,14 +29,16 @@ class RoutingTotals:
 class StepReport:
     """One completed step; all values are of the whole job, not of a rank.
 
-    `loss` is the language-model loss in nats a counted label; `z_loss` is the added term, apart. `grad_norm` is the
-    norm before clipping. `tokens` and `counted` count from the beginning of the run, over all resumes. `skipped` says
-    that the update was not made. `seconds` is the time of the step, `data_seconds` the part of it that waited for data.
+    `loss` is the language-model loss in nats a counted label; `z_loss` and `mtp_loss` are added terms, apart.
+    `grad_norm` is the norm before clipping. `tokens` and `counted` count from the beginning of the run, over all
+    resumes. `skipped` says that the update was not made. `seconds` is the time of the step, `data_seconds` the part of
+    it that waited for data.
     """
 
     step: int
     loss: float
     z_loss: float
+    mtp_loss: float
     grad_norm: float
     lr: float
     tokens: int

@@ -56,16 +56,18 @@ class Sums:
 
     loss: Tensor
     z: Tensor
+    mtp: Tensor
     routing: dict[str, Tensor] = field(factory=dict)
     """By layer: see `flat`."""
 
     @classmethod
     def none(cls, device: torch.device) -> Sums:
-        return cls(*torch.zeros(2, dtype=torch.float64, device=device))
+        return cls(*torch.zeros(3, dtype=torch.float64, device=device))
 
     def add(self, found: LossSums) -> None:
         self.loss = self.loss + found.loss.detach()
         self.z = self.z + found.z.detach()
+        self.mtp = self.mtp + found.mtp.detach()
         for layer, routing in found.routing.items():
             self.routing[layer] = self.routing.get(layer, 0) + flat(routing)
 
@@ -76,6 +78,7 @@ class StepTotals:
 
     loss: float
     z_loss: float
+    mtp_loss: float
     grad_norm: float
     counted: int
     stop: bool
@@ -87,12 +90,17 @@ class StepTotals:
     routing: dict[str, RoutingTotals]
     """By layer."""
 
+    def counts(self, device: torch.device) -> dict[str, Tensor]:
+        """Assignments to each expert, by block."""
+        return {block: torch.tensor(found.counts, device=device) for block, found in self.routing.items()}
+
     def report(self, state: TrainState, rate: float, accepted: bool, watch: Stopwatch) -> StepReport:
         """The report of the step that `state` has just counted."""
         return StepReport(
             step=state.step,
             loss=self.loss,
             z_loss=self.z_loss,
+            mtp_loss=self.mtp_loss,
             grad_norm=self.grad_norm,
             lr=rate,
             tokens=state.tokens,
@@ -146,12 +154,12 @@ def reduce_totals(bundle: Bundle, sums: Sums, counted: Tensor, watch: Stopwatch,
     local = torch.tensor(
         [float(stop), watch.wall_seconds if is_first else 0.0, watch.data_seconds], dtype=torch.float64
     ).to(bundle.device, non_blocking=True)
-    mine = [torch.stack([sums.loss, sums.z]) * speaks, square_sum(bundle.gradients(), bundle.device)[None], local]
+    squares = square_sum(bundle.gradients(), bundle.device)
+    mine = [torch.stack([sums.loss, sums.z, sums.mtp]) * speaks, squares[None], local]
     routed = [vector * (speaks or tp.parts > 1) for vector in sums.routing.values()]
     everything = bundle.meshes.sum(torch.cat([*mine, *routed]))
-    loss, z, squares, stops, wall, data, num_counted, *rest = torch.cat(
-        [everything[:6], counted.double()[None], everything[6:]]
-    ).tolist()
+    read = torch.cat([counted.double()[None], everything]).tolist()
+    num_counted, loss, z, mtp, square, stops, wall, data, *rest = read
     labels, mesh = max(num_counted, 1), bundle.meshes.mesh
     routing = {}
     for layer, vector in sums.routing.items():
@@ -160,7 +168,8 @@ def reduce_totals(bundle: Bundle, sums: Sums, counted: Tensor, watch: Stopwatch,
     return StepTotals(
         loss=loss / labels,
         z_loss=z / labels,
-        grad_norm=sqrt(squares) if squares >= 0 else squares,
+        mtp_loss=mtp / labels,
+        grad_norm=sqrt(square) if square >= 0 else square,
         counted=int(num_counted),
         stop=stops > 0,
         wall_seconds=wall,

@@ -10,6 +10,7 @@ from forgeplan.runtime.clip import clip_
 from forgeplan.runtime.data.microbatch import Microbatch
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.guard import accepts, check_budget
+from forgeplan.runtime.model.moe.bias import balance, rate_of
 from forgeplan.runtime.optim.optimizer import Optimizer, clear_gradients
 from forgeplan.runtime.points import Passage, Progress, passage
 from forgeplan.runtime.reports import StepReport
@@ -75,6 +76,9 @@ def train(
             if plan.job.guard.clip is not None:
                 clip_((g for _, g in bundle.gradients()), totals.grad_norm, float(plan.job.guard.clip))
             optimizer.update(rate)
+            balance(bundle.model, totals.counts(bundle.device), rate_of(plan, update))
+            for after in bundle.after_update:
+                after()
         clear_gradients(bundle.model)
         advance(plan, state, totals.counted, accepted, totals.wall_seconds)
         services.on_step(totals.report(state, rate, accepted, watch))

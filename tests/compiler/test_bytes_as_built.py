@@ -69,7 +69,11 @@ def built(plan: ExecutionPlan, rank: int) -> tuple[int, int, int]:
         torch.autograd.backward(forward_loss(bundle, TinyData(plan).microbatch(0), None).loss)
         parameters = list(bundle.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
-        return size(parameters), size(gradients), size(list(optimizer.named_state().values()))
+        return (
+            size(parameters),
+            size(gradients),
+            size([tensor for state in optimizer.named_state().values() for tensor in state.values()]),
+        )
     finally:
         if plan.mesh.world > 1:
             distributed.destroy_process_group()

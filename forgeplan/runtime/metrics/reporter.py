@@ -14,6 +14,7 @@ from forgeplan.runtime.metrics.jsonl import MetricsFile, evaluations_after
 from forgeplan.runtime.metrics.memory import peak_bytes_since_last
 from forgeplan.runtime.metrics.rates import Clock, Peak, Rates
 from forgeplan.runtime.metrics.records import Record, Sink
+from forgeplan.runtime.metrics.routing import routing_columns
 from forgeplan.runtime.registry import implementation
 from forgeplan.runtime.reports import EvalReport, StepReport
 from forgeplan.runtime.run_directory import RunDirectory
@@ -110,6 +111,8 @@ class Reporter:
         rates, memory = self.clock.interval(), peak_bytes_since_last(self.device)
         optional = {
             "z_loss": report.z_loss if report.z_loss else None,
+            "mtp_loss": report.mtp_loss if report.mtp_loss else None,
+            **routing_columns(report.routing),
             "mfu": rates.mfu,
             "mfu_causal": rates.mfu_causal,
             "hfu": rates.hfu,

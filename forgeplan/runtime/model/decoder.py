@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
+from functools import partial
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ from forgeplan.runtime.model.linear import Embedding, Head
 from forgeplan.runtime.model.mask import Mask, build_mask
 from forgeplan.runtime.model.mlp import MLP
 from forgeplan.runtime.model.module import Module
+from forgeplan.runtime.model.moe.layer import MoE, Routing
+from forgeplan.runtime.model.mtp import FurtherToken, later_tokens
 from forgeplan.runtime.model.norm import NORMS, RMSNorm
 from forgeplan.runtime.model.rope import Rotation, rotation
 from forgeplan.runtime.randomness import Randomness
@@ -31,8 +34,10 @@ class Output(NamedTuple):
     """Or, of a pipeline stage that is not the last, what the next one goes on from."""
     cache: Cache | None
     """Grown by the tokens just seen, if one was given."""
-    routing: dict[str, Any]
-    """What the routers of this microbatch did, by the name of the layer."""
+    routing: dict[str, Routing]
+    """What the routers of this microbatch did, by the name of the block."""
+    further_BSV: tuple[Tensor, ...] = ()
+    """Logits of the token after the next, of the one after that …, if asked for."""
 
 
 class Block(Module):
@@ -52,8 +57,6 @@ class Block(Module):
         self.mlp_norm = norm(spec.dim, eps)
         has_experts = spec.is_moe(number)
         self.mlp = None if has_experts else MLP(spec, std, residual_std)
-        if has_experts:
-            from forgeplan.runtime.model.moe.layer import MoE
         self.moe = MoE(spec, std, residual_std) if has_experts else None
 
     def forward(
@@ -61,7 +64,7 @@ class Block(Module):
         x_BSD: Tensor,
         context: Context,
         cached: KeyValues | None = None,
-    ) -> tuple[Tensor, KeyValues | None, Any]:
+    ) -> tuple[Tensor, KeyValues | None, Routing | None]:
         attended, state = self.attention(self.attention_norm(x_BSD), context.rotation, context.mask, cached)
         x_BSD = x_BSD + self._dropped(attended, context, "attention")
         normed_BSD, routing = self.mlp_norm(x_BSD), None
@@ -101,6 +104,9 @@ class Transformer(Module):
         std = float(spec.init_std)
         self.embedding: Embedding | None = Embedding(spec.pad_vocab, spec.dim, std)
         self.layers = nn.ModuleDict({str(i): Block(spec, i) for i in range(spec.layers)})
+        self.mtp = nn.ModuleDict(
+            {str(k): FurtherToken(spec, Block(spec, spec.layers + k), std) for k in range(spec.mtp)}
+        )
         self.norm: RMSNorm | None = NORMS[spec.norm](spec.dim, float(spec.norm_eps))
         self.head: Head | None = Head(spec.dim, spec.vocab, spec.pad_vocab, std, spec.tie)
 
@@ -120,7 +126,7 @@ class Transformer(Module):
 
         A tied table is used at both ends, so it is the root's, and with it the last norm and the head.
         """
-        blocks: list[list[nn.Module]] = [[block] for block in self.layers.values()]
+        blocks: list[list[nn.Module]] = [[block] for block in (*self.layers.values(), *self.mtp.values())]
         if self.spec.tie:
             return blocks
         first = [] if self.embedding is None else [[self.embedding]]
@@ -139,19 +145,23 @@ class Transformer(Module):
         documents_BS: Tensor | None = None,
         randomness: Randomness | None = None,
         cache: Cache | None = None,
+        *,
+        further: bool = False,
     ) -> Output:
         """Logits of the token after each of `tokens_BS`, or what a pipeline stage makes of the hidden states before it.
 
         Tokens, positions and documents are those of whole sequences on every rank; a cp rank works on its own places of
         them, and returns the logits of those. Positions default to 0, 1, … (after the cached ones). `documents_BS`
         keeps documents of a row apart; a negative one is padding. `randomness` switches dropout on. With `cache` (start
-        with `Cache()`) the tokens continue the cached ones; a prompt may come in any number of pieces.
+        with `Cache()`) the tokens continue the cached ones; a prompt may come in any number of pieces. `further` asks
+        for the multi-token predictions.
         """
         past = cache or Cache()
         positions_BT, documents_BT = _continued(
             past, tokens_BS.shape[0], self._length(tokens_BS), tokens_BS.device, positions_BS, documents_BS
         )
-        x_BSD = self._entered(tokens_BS)
+        distances = range(1, len(self.mtp) + 1 if further else 1)
+        x_BSD, *later = self._entered(tokens_BS, distances)
         context = self._context(x_BSD, past, positions_BT, documents_BT, randomness, generating=cache is not None)
         states, routing = {}, {}
         for number, block in self.layers.items():
@@ -161,22 +171,35 @@ class Transformer(Module):
                 routing[f"layers.{number}"] = routed
         total = max(positions_BT.shape[1], past.total)
         grown = None if cache is None else Cache(total, states, positions_BT, documents_BT)
-        return Output(self._left(x_BSD), grown, routing)
+        hidden = [x_BSD]
+        for (k, module), embedded_BSD in zip(self.mtp.items(), later, strict=False):
+            after_BSD, _, routed = module(hidden[-1], embedded_BSD, context)
+            hidden.append(after_BSD)
+            if routed is not None:
+                routing[f"mtp.{k}.block"] = routed
+        logits_BSV, *others = self._left(hidden)
+        return Output(logits_BSV, grown, routing, tuple(others))
 
     def _length(self, entering: Tensor) -> int:
         """Positions of the whole sequence, of which a later stage gets this rank's."""
         split = 1 if self.embedding is not None else self.axes.cp.group.size * self.axes.tp.parts
         return entering.shape[1] * split
 
-    def _entered(self, entering: Tensor) -> Tensor:
-        return entering if self.embedding is None else self.embedding(self.axes.cp.own(entering))
+    def _entered(self, entering: Tensor, distances: Iterable[int]) -> list[Tensor]:
+        """What enters the first layer, then embeddings of the tokens so much later; in one lookup."""
+        if self.embedding is None:
+            return [entering]
+        tokens = [self.axes.cp.own(entering), *(later_tokens(entering, distance) for distance in distances)]
+        return _at_once(self.embedding, tokens)
 
-    def _left(self, x_BSD: Tensor) -> Tensor:
+    def _left(self, hidden: list[Tensor]) -> list[Tensor]:
+        """Logits of what leaves the last layer, and the modules for further tokens; in one product."""
         if self.norm is None or self.head is None:
-            return x_BSD
+            return hidden
+        norms = [self.norm, *(module.norm for module in self.mtp.values())]
         tied_VD = self.embedding.weight if self.spec.tie and self.embedding is not None else None
-        logits_BSV: Tensor = self.head(self.norm(x_BSD), tied_VD)
-        return logits_BSV
+        normed = [norm(x_BSD) for norm, x_BSD in zip(norms, hidden, strict=False)]
+        return _at_once(partial(self.head, tied_VD=tied_VD), normed)
 
     def _context(
         self,
@@ -197,6 +220,13 @@ class Transformer(Module):
         tables = rotation(self.spec.rope, self.spec.head_dim, positions_BS, total, x_BSD.dtype)
         places_S = tp.own(cp.own_places(length, device)[None])[0]
         return Context(tables, mask, places_S, None if randomness is None else randomness.at(places_S))
+
+
+def _at_once(module: Callable[[Tensor], Tensor], inputs: list[Tensor]) -> list[Tensor]:
+    """What the module makes of each input, in one call, for which its weights are gathered once."""
+    if len(inputs) == 1:
+        return [module(inputs[0])]
+    return list(module(torch.cat(inputs)).chunk(len(inputs)))
 
 
 def _continued(

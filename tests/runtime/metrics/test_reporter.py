@@ -26,7 +26,7 @@ def reporter(folder: Path, every: int = 2, total: int = 7, state: TrainState | N
 
 
 def step(number: int, norm: float = 1.0, skipped: bool = False) -> StepReport:
-    return StepReport(number, 3.0, 0.0, norm, 1e-3, 32 * number, 30 * number, skipped, 0.5, 0.0)
+    return StepReport(number, 3.0, 0.0, 0.0, norm, 1e-3, 32 * number, 30 * number, skipped, 0.5, 0.0)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

@@ -144,7 +144,7 @@ def test_a_prompt_may_come_in_pieces(pieces: list[int], fields: dict[str, Any]) 
     with torch.no_grad():
         whole = model(ids).logits_BSV
         for piece in ids.split(pieces, 1):
-            logits, cache = model(piece, cache=cache)
+            logits, cache = model(piece, cache=cache)[:2]
     assert cache is not None
     assert cache.length == 20
     assert torch.allclose(logits[:, -1], whole[:, -1], atol=1e-12)
@@ -158,8 +158,8 @@ def test_left_padding_changes_nothing() -> None:
     documents = torch.tensor([[-1] * 3 + [0] * 5])
     with torch.no_grad():
         wanted = model(ids).logits_BSV[:, -1]
-        _, cache = model(padded, torch.tensor([[0, 0, 0, *range(5)]]), documents, cache=Cache())
-        logits, _ = model(ids[:, 5:], torch.tensor([[5]]), cache=cache)
+        cache = model(padded, torch.tensor([[0, 0, 0, *range(5)]]), documents, cache=Cache()).cache
+        logits = model(ids[:, 5:], torch.tensor([[5]]), cache=cache).logits_BSV
     assert torch.allclose(logits[:, -1], wanted, atol=1e-12)
 
 

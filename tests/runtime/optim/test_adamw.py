@@ -52,9 +52,9 @@ def test_moments_and_weights_are_stored_as_planned(params: str, moments: str) ->
     expected = 0.94 if params == "fp32" else 1.0
     assert weight[0].item() == pytest.approx(expected, abs=1e-4 if moments == "fp32" else 3e-3)
     state = optimizer.named_state()
-    assert str(state["norm.weight.exp_avg"].dtype).endswith({"fp32": "float32", "bf16": "bfloat16"}[moments])
-    assert state["norm.weight.step"].item() == 100
-    assert state["embedding.weight.step"].item() == 0
+    assert str(state["norm.weight"]["exp_avg"].dtype).endswith({"fp32": "float32", "bf16": "bfloat16"}[moments])
+    assert state["norm.weight"]["step"].item() == 100
+    assert state["embedding.weight"]["step"].item() == 0
 
 
 @pytest.mark.parametrize("moments", ["fp64", "fp32", "bf16"])
