@@ -63,13 +63,18 @@ def _device(facts: Facts, backend: str) -> Iterator[tuple[str, tuple[Fact, ...]]
 def uses_flex(facts: Facts) -> bool:
     """Whether attention is FlexAttention, which takes its mask in blocks."""
     backend, arch = facts["model.attention"].value, facts["cluster.arch"].value
+    if facts["mesh.cp"].value > 1 and facts["apply.cp.attention"].value == "ring":
+        return False
     return backend == "flex" or (backend == "auto" and arch != "cpu" and any(what_asks_for_flex(facts)))
 
 
 def what_asks_for_flex(facts: Facts) -> Iterator[Fact]:
-    """The values that make attention FlexAttention where it is used: its name, or what only it computes."""
-    backend, window, softcap, pack = (
-        facts[path] for path in ("model.attention", "model.window", "model.softcap", "batch.pack")
+    """The values that make attention FlexAttention where it is used: its name, or what only it computes.
+
+    The mask of some queries against the keys of all cp ranks is not plainly causal either.
+    """
+    backend, window, softcap, pack, cp = (
+        facts[path] for path in ("model.attention", "model.window", "model.softcap", "batch.pack", "mesh.cp")
     )
     if backend.value == "flex":
         yield backend
@@ -79,3 +84,5 @@ def what_asks_for_flex(facts: Facts) -> Iterator[Fact]:
         yield softcap
     if pack.value:
         yield pack
+    if cp.value > 1 and facts["apply.cp.attention"].value == "all_gather":
+        yield cp

@@ -27,7 +27,7 @@ def sequence_is_cut_evenly(facts: Facts) -> Iterator[Finding]:
         length,
         cp,
         balance,
-        *(what_asks_for_flex(facts) if uses_flex(facts) else ()),
+        *(fact for fact in what_asks_for_flex(facts) if fact.path != "mesh.cp" and uses_flex(facts)),
         legal=(
             legal(facts, "batch.length", neighbours(length.value, lcm(parts, _ranks_of_a_sequence(facts)))),
             legal(facts, "apply.cp.balance", ["none"] if balance.value == "head_tail" else []),
@@ -41,17 +41,9 @@ def parts_of_a_sequence(facts: Facts) -> int:
     cp = int(facts["mesh.cp"].value)
     if cp == 1:
         return 1
-    if _masks_blocks(facts):
+    if uses_flex(facts):
         return FLEX_BLOCK * cp
     return 2 * cp if facts["apply.cp.balance"].value == "head_tail" else cp
-
-
-def _masks_blocks(facts: Facts) -> bool:
-    """Whether attention takes its mask in blocks: on a GPU also that of a part of the queries against all keys."""
-    if facts["apply.cp.attention"].value == "ring":
-        return False
-    chosen = facts["model.attention"].value == "auto" and facts["cluster.arch"].value != "cpu"
-    return chosen or uses_flex(facts)
 
 
 def _why(facts: Facts, parts: int) -> str:

@@ -10,8 +10,9 @@ from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, Legal, divisors, invariant, legal, lint, neighbours
 from forgeplan.compiler.passes.float8 import IS_SMALL, MULTIPLE, NEVER, Linear, Why
 from forgeplan.compiler.patterns import general, meant, module_names
-from forgeplan.compiler.wording import listing, plural
+from forgeplan.compiler.wording import amount, listing, plural
 from forgeplan.diagnostics.diagnostic import Label
+from forgeplan.spec.quantity import TOKENS, Quantity
 
 WITH_FLOAT8 = ("sm89", "sm90", "sm100", "gfx942")
 """Architectures whose products take float8."""
@@ -53,6 +54,7 @@ def rows_are_a_multiple(facts: Facts) -> Iterator[Finding]:
             *degrees,
             _fp8(facts),
             legal=_batches_in_multiples(facts, parts),
+            help=_lengths_with_their_batch(facts, parts),
             notes=_listed(Counter(map(general, names))),
         )
 
@@ -63,7 +65,27 @@ def _batches_in_multiples(facts: Facts, parts: int) -> Iterator[Legal]:
     step = MULTIPLE * parts // gcd(MULTIPLE * parts, length)
     sizes = [size for size in divisors(micro * number) if size % step == 0]
     yield legal(facts, "batch.micro", sorted({*sizes, *neighbours(micro, step)}))
-    yield legal(facts, "batch.length", neighbours(length, MULTIPLE * parts // gcd(MULTIPLE * parts, micro)))
+    yield legal(facts, "batch.length", _lengths(facts, parts))
+
+
+def _lengths(facts: Facts, parts: int) -> list[int]:
+    """The nearest lengths whose rows are a multiple."""
+    return neighbours(
+        facts["batch.length"].value, MULTIPLE * parts // gcd(MULTIPLE * parts, facts["batch.micro"].value)
+    )
+
+
+def _lengths_with_their_batch(facts: Facts, parts: int) -> Iterator[str]:
+    """Where the batch is written in tokens, it changes with the length."""
+    total, length = facts["batch.global"], facts["batch.length"]
+    if facts["batch.accumulation"].written or total.value.dimension != TOKENS:
+        return
+    sequences = int(total.value.amount) // length.value
+    lengths = [new for new in _lengths(facts, parts) if new <= facts["model.context"].value]
+    pairs = [{"batch.length": new, "batch.global": Quantity(new * sequences, TOKENS)} for new in lengths]
+    for pair in facts.legal(pairs):
+        new, batch = amount(pair["batch.length"], TOKENS), amount(pair["batch.global"].amount, TOKENS)
+        yield f"or batch.length = {new} with batch.global = {batch}"
 
 
 @invariant("FP0452", "a layer that `fp8.include` names can become float8")

@@ -36,7 +36,7 @@ def patterns_mean_modules(facts: Facts) -> Iterator[Finding]:
 def _help(pattern: str, known: tuple[str, ...]) -> list[str]:
     """Names that may be meant; else all of them, the layers at once."""
     names = list(dict.fromkeys(map(general, known)))
-    near = ranked(pattern, names) or ranked(pattern, known)
+    near = ranked(pattern, known) if any(map(str.isdigit, pattern)) else ranked(pattern, names)
     near = near or [name for name in names if ranked(pattern, [name.rpartition(".")[2]])]
     if near:
         return [f"did you mean {choice(near[:3])}?"]

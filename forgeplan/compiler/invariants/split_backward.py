@@ -53,7 +53,7 @@ def _in_the_way(facts: Facts) -> Iterator[_Obstacle]:
     if uses_flex(facts):
         breaks = "its kernel is compiled, and a compiled backward cannot be run in two parts"
         asking = tuple(what_asks_for_flex(facts))
-        instead = {"batch.pack": False, "model.attention": "auto"}
+        instead = {"batch.pack": False, "model.attention": "auto", "mesh.cp": 1}
         alone = tuple((fact.path, instead.get(fact.path)) for fact in asking if len(asking) == 1)
         yield _Obstacle("FlexAttention", breaks, asking, alone)
     if facts.get("apply.compile.backend") is not None:
