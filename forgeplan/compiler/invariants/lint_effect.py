@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from forgeplan.compiler.facts import Fact, Facts
+from forgeplan.compiler.idle_options import idle_options
 from forgeplan.compiler.invariants.registry import Finding, lint
 from forgeplan.compiler.wording import plural
 from forgeplan.diagnostics.diagnostic import Label
@@ -18,7 +19,7 @@ AXES = ("pp", "tp", "cp", "ep")
 @lint("setting-without-effect", "a written setting has a reader")
 def setting_without_effect(facts: Facts) -> Iterator[Finding]:
     yield from _idle_transforms(facts)
-    for fact, others, why in _idle(facts):
+    for fact, others, why in (*_idle(facts), *_idle_of_experts(facts)):
         if fact.written:
             yield setting_without_effect.at(f"{fact.equation} has no effect: {why}", fact, *others, help=("delete it",))
 
@@ -56,6 +57,21 @@ def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
     endless = [s for s in facts.block("sources").values() if s.tag == "synthetic" and s.document is None]
     if facts["batch.pack"].value and len(endless) == len(facts.block("sources")):
         yield facts["batch.pack"], (), "the sources have no documents to keep apart"
+
+
+def _idle_of_experts(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
+    """The same, about experts and the modules that predict further."""
+    weight, modules = facts.get("loss.mtp"), facts["model.mtp"]
+    if weight is not None and modules.value == 0:
+        yield weight, (modules,), "the model has no modules of multi-token prediction"
+    groups, limit = facts.get("model.moe.groups"), facts.get("model.moe.group_limit")
+    if groups is not None and limit is not None and groups.value == limit.value:
+        # A limit that is not written follows the groups.
+        idle, other = (limit, groups) if limit.written or groups.value == 1 else (groups, limit)
+        yield idle, (other,), "a token may choose from every group"
+    rate, schedule = facts.get("model.moe.router.rate"), facts.get("model.moe.router.rate_schedule")
+    if rate is not None and schedule is not None and rate.value == 0 and schedule.value != "constant":
+        yield schedule, (rate,), "the balancing bias never changes"
 
 
 @lint("never-fires", "what is to happen again and again happens before the run ends")

@@ -116,6 +116,32 @@ def test_widths_that_cost_nothing_are_no_warning(changes: dict[str, Any]) -> Non
     assert check(job(moe(8, 2) | changes)) == []
 
 
+NEVER = {"model.moe.router.rate": Fraction(0), "model.moe.router.rate_schedule": "cosine"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (SMALL | {"loss.mtp": Fraction(1, 10)}, ["loss.mtp = 0.1", "no modules", "model.mtp = 0"]),
+        (moe(8, 2, groups=4), ["model.moe.groups = 4", "every group", "model.moe.group_limit = 4"]),
+        (moe(8, 2, groups=4, group_limit=4), ["model.moe.group_limit = 4", "every group", "model.moe.groups = 4"]),
+        (moe(8, 2, router="sigmoid_topk") | NEVER, ["rate_schedule = cosine", "never changes"]),
+    ],
+)
+def test_what_nothing_reads_is_a_warning(changes: dict[str, Any], said: list[str]) -> None:
+    (found,) = check(job(changes))
+    assert (found.code, found.severity) == ("setting-without-effect", Severity.WARNING)
+    assert [text for text in said if text not in everything(found)] == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [moe(8, 2, groups=4, group_limit=2), moe(8, 2) | {"loss.mtp": Fraction(1, 10), "model.mtp": 1}, moe(8, 2)],
+)
+def test_what_is_read_is_no_warning(changes: dict[str, Any]) -> None:
+    assert check(job(changes)) == []
+
+
 @pytest.mark.parametrize("name", ["experts", "top_k", "ffn", "every", "first_dense", "shared", "groups", "group_limit"])
 def test_a_number_without_measure_is_answered_at_once(name: str) -> None:
     start = time.perf_counter()
