@@ -19,7 +19,7 @@ AXES = ("pp", "tp", "cp", "ep")
 @lint("setting-without-effect", "a written setting has a reader")
 def setting_without_effect(facts: Facts) -> Iterator[Finding]:
     yield from _idle_transforms(facts)
-    for fact, others, why in (*_idle(facts), *_idle_of_experts(facts)):
+    for fact, others, why in (*_idle(facts), *_idle_of_experts(facts), *idle_options(facts)):
         if fact.written:
             yield setting_without_effect.at(f"{fact.equation} has no effect: {why}", fact, *others, help=("delete it",))
 

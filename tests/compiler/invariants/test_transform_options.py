@@ -121,3 +121,34 @@ FINE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("changes", FINE.values(), ids=list(FINE))
 def test_unusual_options_are_taken(changes: dict[str, Any]) -> None:
     assert faults(changes) == []
+
+
+IDLE: list[tuple[dict[str, Any], str]] = [
+    (recompute(mode="full", every=4), "apply.recompute.every = 4 has no effect: only `mode = every` reads it"),
+    (recompute(budget=Fraction(1, 4)), "apply.recompute.budget = 25% has no effect: only `mode = budget` reads it"),
+    (recompute(mode="none", only=("layers.1",)), 'apply.recompute.only = ["layers.1"] has no effect'),
+    ({"apply": {"fp8": 0}, "apply.fp8.small": "skip", "apply.fp8.include": ("*.wq",)}, "apply.fp8.small = skip has no"),
+    ({"cluster.devices_per_node": 1, "cluster.hbm": None, "apply": {"fp8": 0}, "apply.fp8.all_gather": True},
+     "parameters are not sharded"),
+    ({"cluster.hbm": None, "mesh.pp": 2, "batch.micro": 1, "apply": {"pp": 0}, "apply.pp.cuts": (30,),
+      "apply.pp.weights.head": 2}, "apply.pp.weights.head = 2 has no effect"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "said"), IDLE)
+def test_an_option_that_nothing_reads_is_named(changes: dict[str, Any], said: str) -> None:
+    (found,) = (d for d in check(job(changes)) if d.code == "setting-without-effect")
+    assert said in found.message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        recompute(mode="every", every=4),
+        {**recompute(mode="budget", budget=Fraction(1, 4)), "apply": {"recompute": 0, "compile": 0}},
+        {"apply": {"fp8": 0}, "apply.fp8.small": "convert", "apply.fp8.all_gather": True},
+        {"cluster.hbm": None, "mesh.pp": 2, "batch.micro": 1, "apply": {"pp": 0}, "apply.pp.weights.head": 2},
+    ],
+)
+def test_an_option_that_is_read_is_not(changes: dict[str, Any]) -> None:
+    assert [d for d in check(job(changes)) if d.code == "setting-without-effect"] == []
