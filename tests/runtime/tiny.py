@@ -15,11 +15,13 @@ from forgeplan.plan.operations import OPERATIONS, Build, Fsdp, Initialise, Mater
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.spec.loss.cross_entropy import CrossEntropy
 from forgeplan.spec.model.decoder import Decoder, Rope
+from forgeplan.spec.model.moe import Moe
 from forgeplan.spec.nonfinite.policies import Skip
 from forgeplan.spec.optimizer.adamw import AdamW
 from forgeplan.spec.plan import Batch, Budget, Checkpoint, Cluster, Guard, Metrics, Plan, Precision
 from forgeplan.spec.plan import Mesh as MeshBlock
 from forgeplan.spec.quantity import SEQUENCES, SHARE, STEPS, Quantity
+from forgeplan.spec.router.routers import SoftmaxTopk
 from forgeplan.spec.schedule.shapes import Cosine
 
 
@@ -41,6 +43,15 @@ def decoder(**fields: Any) -> Decoder:
     } | fields  # fmt: skip
     given["pad_vocab"] = given["pad_vocab"] or given["vocab"]
     return Decoder(**given)
+
+
+def moe(**fields: Any) -> Moe:
+    given: dict[str, Any] = {
+        "experts": 8, "top_k": 2, "ffn": 12, "every": 1, "first_dense": 0, "shared": 0,
+        "router": SoftmaxTopk(renormalise=True), "groups": 1, "group_limit": 1, "capacity": None,
+        "balance": Fraction(0), "sequence_balance": Fraction(0), "z": Fraction(0), "scale_gradients": False,
+    } | fields  # fmt: skip
+    return Moe(**given)
 
 
 def adamw(**fields: Any) -> AdamW:
@@ -75,6 +86,7 @@ def execution_plan(
     wall: Fraction | None = None,
     program: tuple[Operation, ...] | None = None,
     axes: Mapping[str, Mapping[str, Any]] = {},
+    nodes: int = 1,
 ) -> ExecutionPlan:
     """`axes`: options of tp, cp, ep, pp by name, for the axes that the mesh has above 1."""
     model = model or decoder()
@@ -85,7 +97,7 @@ def execution_plan(
     global_batch = Quantity(sequences, SEQUENCES)
     job = Plan(
         seed=seed,
-        cluster=Cluster(nodes=1, devices_per_node=mesh.world, arch="cpu", hbm=None, bf16=None),
+        cluster=Cluster(nodes=nodes, devices_per_node=mesh.world // nodes, arch="cpu", hbm=None, bf16=None),
         model=model,
         tokenizer=None,
         precision=precision,

@@ -171,14 +171,17 @@ class Transformer(Module):
                 routing[f"layers.{number}"] = routed
         total = max(positions_BT.shape[1], past.total)
         grown = None if cache is None else Cache(total, states, positions_BT, documents_BT)
-        hidden = [x_BSD]
+        if self.norm is None or self.head is None:
+            return Output(x_BSD, grown, routing)
+        normed = [self.norm(x_BSD)]
         for (k, module), embedded_BSD in zip(self.mtp.items(), later, strict=False):
-            after_BSD, _, routed = module(hidden[-1], embedded_BSD, context)
-            hidden.append(after_BSD)
+            x_BSD, normed_BSD, routed = module(x_BSD, embedded_BSD, context)
+            normed.append(normed_BSD)
             if routed is not None:
                 routing[f"mtp.{k}.block"] = routed
-        logits_BSV, *others = self._left(hidden)
-        return Output(logits_BSV, grown, routing, tuple(others))
+        tied_VD = self.embedding.weight if self.spec.tie and self.embedding is not None else None
+        logits_BSV, *further_BSV = _at_once(partial(self.head, tied_VD=tied_VD), normed)
+        return Output(logits_BSV, grown, routing, tuple(further_BSV))
 
     def _length(self, entering: Tensor) -> int:
         """Positions of the whole sequence, of which a later stage gets this rank's."""
@@ -191,15 +194,6 @@ class Transformer(Module):
             return [entering]
         tokens = [self.axes.cp.own(entering), *(later_tokens(entering, distance) for distance in distances)]
         return _at_once(self.embedding, tokens)
-
-    def _left(self, hidden: list[Tensor]) -> list[Tensor]:
-        """Logits of what leaves the last layer, and the modules for further tokens; in one product."""
-        if self.norm is None or self.head is None:
-            return hidden
-        norms = [self.norm, *(module.norm for module in self.mtp.values())]
-        tied_VD = self.embedding.weight if self.spec.tie and self.embedding is not None else None
-        normed = [norm(x_BSD) for norm, x_BSD in zip(norms, hidden, strict=False)]
-        return _at_once(partial(self.head, tied_VD=tied_VD), normed)
 
     def _context(
         self,

@@ -20,7 +20,7 @@ from forgeplan.spec.schedule.shapes import span_in_updates
 def updated_bias(bias_E: Tensor, counts_E: Tensor, rate: float) -> Tensor:
     """b + rate·sign(mean count − count), then moved so that its mean is zero: only differences decide a choice."""
     # In whole numbers, so that an expert with exactly the mean stays where it is.
-    moved_E = bias_E + rate * (counts_E.sum() - len(counts_E) * counts_E).sign()
+    moved_E = bias_E + rate * (counts_E.sum() - len(counts_E) * counts_E).sign().to(bias_E.dtype)
     return moved_E - moved_E.mean()
 
 
