@@ -100,7 +100,7 @@ def _nearest_numbers(digits: str) -> tuple[str, ...]:
 
 def _written(code: str) -> str:
     """A code in its own case of letters."""
-    return code.upper() if code[:2].upper() == "FP" else code.lower()
+    return code.lower() if "-" in code or code[:2].upper() != "FP" else code.upper()
 
 
 def looks_like_code(text: str) -> bool:

@@ -121,7 +121,7 @@ def test_what_is_no_code_has_no_page(name: str) -> None:
     ("typed", "meant"),
     [
         ("FP401", "FP0401"),
-        ("FP0411", "FP0401"),
+        ("FP0411", "FP0412"),
         ("fp9401", "FP0401"),
         ("fp04011", "FP0401"),
         ("unusal-rate", "unusual-rate"),
