@@ -94,7 +94,8 @@ def layout_of(model: Any, mesh: Mesh, apply: Iterable[Any]) -> Layout | None:
     written = {item.tag: item for item in apply}
     tp, fsdp, pp = written.get("tp", Tp("mesh")), written.get("fsdp", Fsdp("always")), written.get("pp", BARE_PP)
     stages = stages_of(model.layers, mesh.pp, pp)
-    held = tuple(stages_of_rank(pp.schedule, pp.stages_per_rank, mesh.pp, position) for position in range(mesh.pp))
+    positions = range(mesh.pp) if mesh.pp > 1 else ()
+    held = tuple(stages_of_rank(pp.schedule, pp.stages_per_rank, mesh.pp, p) for p in positions) or ((0,),)
     if stages is None or sorted(chain(*held)) != list(range(len(stages))) or mesh.expert_fold % mesh.ep:
         return None
     kinds = frozenset((p.shape, p.cut) for p in parameters_of(model).all)

@@ -187,3 +187,10 @@ def test_split_backward_keeps_parameters_unless_told_otherwise() -> None:
     assert reshard(piped(2)) == "default"
     assert reshard(piped(2, schedule="zbv", stages_per_rank=2)) == "never"
     assert reshard({**piped(2, schedule="zbv", stages_per_rank=2), "apply.fsdp.reshard": 1}) == 1
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_pipeline_of_one_rank_has_all_layers_there(schedule: str) -> None:
+    facts = facts_of(job(piped(1, schedule=schedule, stages_per_rank=2)))
+    assert facts.results("layout").held == ((0,),)
+    assert [op.name for op in facts.results("program")] == ["build", "fsdp", "materialise", "initialise"]
