@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from forgeplan.compiler.explain import explain
@@ -14,6 +15,19 @@ def test_the_page_of_dense_70b_is_the_one_that_was_looked_at(snapshot: SnapshotA
     page = explain(compiled("dense_70b"), width=80)
     assert max(map(len, page.splitlines())) <= 80
     assert re.sub(r"plan [0-9a-f]{12}", "plan ············", page) == snapshot
+
+
+PIPED = ("mesh.pp=4", "mesh.dp_replicate=1", "mesh.dp_shard=2", "mesh.tp=8", "batch.accumulation=8")
+CUT = ("mesh.dp_replicate=1", "mesh.dp_shard=4", "mesh.cp=2", "mesh.tp=8")
+
+
+@pytest.mark.parametrize("overrides", [PIPED, CUT], ids=["pipeline", "context"])
+def test_the_pages_of_other_layouts_are_those_that_were_looked_at(
+    overrides: tuple[str, ...], snapshot: SnapshotAssertion
+) -> None:
+    page = explain(compiled("dense_70b", *overrides), width=80)
+    assert max(map(len, page.splitlines())) <= 80
+    assert page[page.index("── MESH") : page.index("── PROGRAM")] == snapshot
 
 
 def test_the_numbers_of_the_page_are_the_plans() -> None:

@@ -5,7 +5,19 @@ Pages are views on the execution plan: every number on them is the plan's, or fo
 
 from __future__ import annotations
 
-from forgeplan.compiler.explain import batch, memory, mesh, model, program, schedule, sentence, services
+from forgeplan.compiler.explain import (
+    batch,
+    float8,
+    holding,
+    memory,
+    mesh,
+    model,
+    pipeline,
+    program,
+    schedule,
+    sentence,
+    services,
+)
 from forgeplan.compiler.explain.fields import explain_all
 from forgeplan.compiler.explain.page import section
 from forgeplan.compiler.explain.path import explain_path
@@ -18,16 +30,20 @@ def explain(plan: ExecutionPlan, width: int = 80) -> str:
     """The whole plan as plain text of at most `width` columns (at least 80)."""
     width = max(width, SMALLEST_WIDTH)
     inner = width - 2
-    parts = [
-        sentence.lines(plan, width),
-        section("MODEL", model.lines(plan, inner), width),
-        section("MESH", mesh.lines(plan, inner), width),
-        section("MEMORY", memory.lines(plan, inner), width),
-        section("PROGRAM", program.lines(plan, inner), width),
-        section("BATCH", batch.lines(plan, inner), width),
-        section("SCHEDULE", schedule.lines(plan, inner), width),
-        section("BESIDE TRAINING", services.lines(plan, inner), width),
-    ]
+    sections = {
+        "MODEL": model.lines,
+        "MESH": mesh.lines,
+        "WHO HOLDS WHAT": holding.lines,
+        "PIPELINE": pipeline.lines,
+        "MEMORY": memory.lines,
+        "PROGRAM": program.lines,
+        "FLOAT8": float8.lines,
+        "BATCH": batch.lines,
+        "SCHEDULE": schedule.lines,
+        "BESIDE TRAINING": services.lines,
+    }
+    found = ((title, lines(plan, inner)) for title, lines in sections.items())
+    parts = [sentence.lines(plan, width), *(section(title, text, width) for title, text in found if text)]
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from forgeplan.compiler.explain.page import table, wrapped
-from forgeplan.compiler.wording import fixed, plan_text, plural
+from forgeplan.compiler.wording import fixed, listing, plan_text, plural
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.spec import types as t
 
@@ -26,7 +26,8 @@ def lines(plan: ExecutionPlan, width: int) -> list[str]:
             f"{plural(sequences, 'sequence')} (batch.global)",
         ),
     ]
-    return [*table(rows, "lrll"), "", *wrapped(_horizon(plan), width), *wrapped(_data(plan), width)]
+    texts = (_horizon(plan), _data(plan), _shared(plan))
+    return [*table(rows, "lrll"), "", *(line for text in texts for line in wrapped(text, width))]
 
 
 def _horizon(plan: ExecutionPlan) -> str:
@@ -52,3 +53,13 @@ def _data(plan: ExecutionPlan) -> str:
     return (
         "Sequences come from " + ", ".join(f"{plan_text(w)} `{n}` ({sources[n].tag})" for n, w in drawn.items()) + "."
     )
+
+
+def _shared(plan: ExecutionPlan) -> str:
+    """Which axes do not multiply the batch, and what a rank sees of it."""
+    axes = [axis for axis in ("pp", "cp", "tp") if plan.mesh.degrees[axis] > 1]
+    if not axes:
+        return ""
+    part = plan.job.batch.length // plan.mesh.cp
+    own = f", each position of cp on {part:,} tokens of each" if plan.mesh.cp > 1 else ""
+    return f"Ranks that differ in {listing(axes, ' or ')} alone work on the same sequences{own}."

@@ -1,16 +1,18 @@
-"""Who holds what, in exact bytes?"""
+"""How much does each rank hold, in exact bytes?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from forgeplan.compiler.explain.page import bar, percent, table, wrapped
-from forgeplan.compiler.passes.shards import shards_of
+from forgeplan.compiler.explain.written import layout
+from forgeplan.compiler.passes.shards import ALL_UNITS, shards_of
 from forgeplan.compiler.wording import bytes_text, plural
 from forgeplan.plan.execution_plan import ExecutionPlan, RankClass
 
 MANY_RUNS = 3
+MANY_CLASSES = 12
 
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
@@ -18,8 +20,12 @@ def lines(plan: ExecutionPlan, width: int) -> list[str]:
     first, *others = plan.rank_classes
     found = _class(plan, first, width)
     if others:
-        found += ["", "the others hold less, in bytes:", *("  " + line for line in _less(plan, others, width - 2))]
-    return [*found, "", *wrapped(_gathered(plan), width)]
+        shown = others[:MANY_CLASSES]
+        found += ["", "the others hold less, in bytes:", *("  " + line for line in _less(plan, shown, width - 2))]
+    if len(others) > MANY_CLASSES:
+        least = bytes_text(others[-1].state_bytes)
+        found.append(f"  and {len(others) - MANY_CLASSES:,} more sets of ranks; the least any holds is {least}")
+    return [*found, "", *wrapped(" ".join(_notes(plan)), width)]
 
 
 def _less(plan: ExecutionPlan, others: Sequence[RankClass], width: int) -> list[str]:
@@ -37,18 +43,19 @@ def _less(plan: ExecutionPlan, others: Sequence[RankClass], width: int) -> list[
 
 
 def _class(plan: ExecutionPlan, ranks: RankClass, width: int) -> list[str]:
-    precision = plan.job.precision
-    moments = plan.job.optimizer.num_moments
+    precision, moments, where = plan.job.precision, plan.job.optimizer.num_moments, layout(plan)
+    gradients = f"{precision.reduce}, undivided by fsdp" if where.reduces_late else precision.params
     rows = [
         ("parameters", precision.params, ranks.parameter_bytes),
-        ("gradients", precision.params, ranks.gradient_bytes),
+        ("gradients", gradients, ranks.gradient_bytes),
         ("optimizer", f"{plural(moments, 'moment')} {precision.moments}, step counts", ranks.optimizer_bytes),
         ("states", "", ranks.state_bytes),
     ]
-    hbm = plan.job.cluster.hbm
+    hbm = None if where.offloads else plan.job.cluster.hbm
     share = f", {percent(Fraction(ranks.state_bytes, hbm))} of {bytes_text(hbm)}" if hbm else ""
     each = "" if ranks.num_ranks == 1 else " each"
-    title = f"{who(ranks, plan.mesh.world)}: {bytes_text(ranks.state_bytes)}{each}{share}"
+    host = f"{', all but gradients' if where.reduces_late else ''} in host memory" if where.offloads else ""
+    title = f"{who(ranks, plan.mesh.world)}: {bytes_text(ranks.state_bytes)}{each}{host}{share}"
     body = table([(name, what, f"{size:,} bytes", bytes_text(size)) for name, what, size in rows], "llrr")
     meter = [bar(Fraction(ranks.state_bytes, hbm), width)] if hbm else []
     return [*wrapped(title, width, "  "), *meter, *("  " + line for line in body)]
@@ -73,13 +80,18 @@ def _run(first: int, count: int, stride: int) -> str:
     return f"{first:,} to {last:,}" + (f" by {stride:,}" if stride > 1 else "")
 
 
-def _gathered(plan: ExecutionPlan) -> str:
-    precision = plan.job.precision
-    shards = shards_of(plan.job.model, plan.mesh, precision, plan.job.optimizer.num_moments)
-    rest = "Activations, logits and buffers come on top and are not in these numbers."
+def _notes(plan: ExecutionPlan) -> Iterator[str]:
+    where, precision = layout(plan), plan.job.precision
+    if where.reduces_late:
+        yield "Gradients of a pipeline are reduced at the end of a step, and wait for it as tp leaves them."
+    shards = shards_of(plan.job.model, where, precision, plan.job.optimizer.num_moments)
+    size, unit = bytes_text(shards.gathered_bytes), shards.gathered_unit
     if not shards.gathered_bytes:
-        return f"Nothing is gathered: each rank has whole parameters. {rest}"
-    return (
-        f"While a unit computes it is gathered in {precision.compute}: at most {bytes_text(shards.gathered_bytes)} "
-        f"({shards.gathered_unit}). {rest}"
-    )
+        yield "Nothing is gathered: each rank has whole parameters, as far as tp and ep leave them."
+    elif unit == ALL_UNITS:
+        each = "" if shards.neediest.num_ranks == 1 else " each"
+        ranks = who(shards.neediest, plan.mesh.world)
+        yield f"Units stay gathered in {precision.compute} once they have computed: {size}{each} on {ranks}."
+    else:
+        yield f"While a unit computes it is gathered in {precision.compute}: at most {size} ({unit})."
+    yield "Activations, logits and buffers come on top and are not in these numbers."

@@ -163,7 +163,8 @@ def _intervals(kinds: Counter[Kind], layout: Layout) -> list[tuple[int, int, int
         for parts, held in shard_sizes(rows, division.data):
             change[at] = change.get(at, 0) + (held - before) * width
             at, before = at + parts * places, held
-    bounds, total, found = sorted(change), 0, []
+    bounds, total = sorted(change), 0
+    found: list[tuple[int, int, int]] = []
     for first, last in pairwise(bounds):
         total += change[first]
         if found and found[-1][2] == total:
