@@ -30,7 +30,7 @@ MULTIPLE = 16
 class Why(Enum):
     """Why a linear layer keeps its format."""
 
-    EXPERTS = "routed experts keep the compute format"
+    EXPERTS = "experts keep their format"
     ROUTER = "routers stay as they are"
     TIED = "the head is tied to the embedding"
     NOT_INCLUDED = "not named by `include`"

@@ -136,7 +136,7 @@ def test_experts_routers_and_tied_heads_are_listed_and_stay() -> None:
     assert said["head"] == "the head is tied to the embedding"
     assert said["layers.*.moe.router"] == "routers stay as they are"
     assert {said[f"layers.*.moe.experts.{name}"] for name in ("w_gate", "w_up", "w_down")} == {
-        "routed experts keep the compute format"
+        "experts keep their format"
     }
     assert said["layers.*.moe.shared.w_up"] == ""
     experts = next(layer for layer in layers(changes) if layer.name.endswith("experts.w_up"))
@@ -180,7 +180,7 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
                 "model.mtp": 1, "model.ffn": 28_672},
      ["1 float8 layer", "1 · 2,064 ÷ 2 = 1,032 rows", "mtp.*.projection", "mesh.tp = 2"]),
     ("FP0452", {**NO_MEMORY, **fp8(include=("layers.*.moe.experts.*",)), "model.moe.experts": 8,
-                "model.moe.top_k": 2}, ['"layers.*.moe.experts.*": routed experts keep the compute format']),
+                "model.moe.top_k": 2}, ['"layers.*.moe.experts.*": experts keep their format']),
     ("FP0452", fp8(include=("layers.*.mlp", "norm")), ['"norm": no linear layer']),
     ("FP0452", fp8(include=("embedding", "layers.*")), ['"embedding": no linear layer']),
     ("FP0452", {**fp8(include=("head", "layers.*"), exclude=()), "model.tie": True},
