@@ -25,6 +25,11 @@ class Mesh:
     def degrees(self) -> dict[str, int]:
         return {axis: getattr(self, axis) for axis in AXES}
 
+    def describe(self) -> str:
+        """The degrees above 1, for a person: `dp_shard 4, tp 2, ep 4`; empty for one rank."""
+        degrees = self.degrees | {"ep": self.ep}
+        return ", ".join(f"{axis} {degree}" for axis, degree in degrees.items() if degree > 1)
+
     @property
     def world(self) -> int:
         return prod(self.degrees.values())

@@ -15,7 +15,7 @@ def describe(plan: ExecutionPlan, options: RunOptions) -> str:
     cluster, estimates = plan.job.cluster, plan.estimates
     directory = directory_of(plan, options)
     steps = f"{plan.steps:,} steps" if plan.steps is not None else "until budget.wall is used up"
-    degrees = ", ".join(f"{axis} {degree}" for axis, degree in plan.mesh.degrees.items() if degree > 1)
+    degrees = plan.mesh.describe()
     lines = [
         f"run        {plan.name} (plan {plan.meaning[:12]})",
         f"model      {estimates.num_parameters:,} parameters",

@@ -163,3 +163,11 @@ def named_tensors(bundle: Bundle, optimizer: HasState) -> dict[str, Tensor]:
             for what, part in parts.items()
         }
     return found
+
+
+def real_rows(plan: ExecutionPlan, names: Iterable[str]) -> dict[str, int]:
+    """Of the named tensors of the state, those with a row for each token id, and how many ids are real."""
+    tables = [p.name for p in plan.job.model.parameters() if p.role in ("embedding", "head")]
+    beginnings = tuple(f"optim.{table}." for table in tables)
+    weights = {f"model.{table}" for table in tables}
+    return {n: plan.job.model.vocab for n in names if n in weights or n.startswith(beginnings)}

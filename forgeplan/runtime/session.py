@@ -19,7 +19,7 @@ from forgeplan.runtime.checkpoint.save import Saver
 from forgeplan.runtime.data.eval_data import EvalData
 from forgeplan.runtime.data.train_data import TrainData
 from forgeplan.runtime.dry_run import resume_of
-from forgeplan.runtime.executor import Bundle, build, named_tensors
+from forgeplan.runtime.executor import Bundle, build, named_tensors, real_rows
 from forgeplan.runtime.files import json_bytes, replace
 from forgeplan.runtime.metrics.display import duration
 from forgeplan.runtime.metrics.reporter import Reporter
@@ -183,7 +183,8 @@ class Session:
         record = self.ranks.together(lambda: load_data_record(path))
         self.ranks.together(lambda: data.check_unchanged(record))
         self.state = self.ranks.together(lambda: load_state(path))
-        load_tensors(path, named_tensors(bundle, optimizer), self.ranks)
+        tensors = named_tensors(bundle, optimizer)
+        load_tensors(path, tensors, self.ranks, real_rows=real_rows(self.plan, tensors))
         self._checkpoint = path
 
     def _open_reporter(self, evals: Mapping[str, EvalData]) -> Reporter | None:
@@ -206,8 +207,7 @@ class Session:
 
     def _header(self) -> list[str]:
         estimates, mesh = self.plan.estimates, self.plan.mesh
-        degrees = ", ".join(f"{axis} {degree}" for axis, degree in mesh.degrees.items() if degree > 1)
-        where = f"{mesh.world} × {self.device.type}" + (f" ({degrees})" if degrees else "")
+        where = f"{mesh.world} × {self.device.type}" + (f" ({mesh.describe()})" if mesh.world > 1 else "")
         return [f"{self.plan.name}: {estimates.num_parameters:,} parameters on {where}, plan {self.plan.meaning[:12]}"]
 
     def _paths(self) -> list[str]:

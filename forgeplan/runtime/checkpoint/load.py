@@ -25,23 +25,42 @@ from forgeplan.runtime.state import TrainState
 _NAMED = 5
 
 
-def load_tensors(path: Path, tensors: Mapping[str, Tensor], ranks: Ranks, *, part: str = "") -> None:
+def load_tensors(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    ranks: Ranks,
+    *,
+    part: str = "",
+    real_rows: Mapping[str, int] = {},
+) -> None:
     """Fill `tensors` in place from a checkpoint; collective. Resharding is implied.
+
+    Of a tensor named in `real_rows` the rows behind so many are padding, which may be more or less in the checkpoint.
 
     Every tensor of the checkpoint whose name starts with `part` must be asked for, and every tensor asked for be there
     with its global shape: Refusal FP1015 otherwise, on every rank before anything changes. FP1014 for a pickle.
     """
     wanted = {name: tuple(t.shape) for name, t in tensors.items()}
 
-    def compare() -> None:
-        _compare(path, wanted, {n: s for n, s in stored_shapes(path).items() if n.startswith(part)})
+    def compare() -> dict[str, tuple[int, ...]]:
+        stored = {n: s for n, s in stored_shapes(path).items() if n.startswith(part)}
+        repadded = {
+            name: wanted[name]
+            for name, rows in real_rows.items()
+            if name in wanted and stored.get(name, wanted[name]) != wanted[name] and stored[name][0] >= rows
+        }
+        _compare(path, wanted, stored | repadded)
+        return repadded
 
-    ranks.together(compare)
+    repadded = ranks.together(compare)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         try:
             load_distributed(
-                dict(tensors), storage_reader=Reader(path / layout.TENSORS), planner=Planner(), no_dist=ranks.world == 1
+                dict(tensors),
+                storage_reader=Reader(path / layout.TENSORS, repadded),
+                planner=Planner(),
+                no_dist=ranks.world == 1,
             )
         except CheckpointException as error:
             raise _unwrapped(error, path) from error

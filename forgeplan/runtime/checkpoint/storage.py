@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemReader, FileSystemWriter
-from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
 from torch.distributed.checkpoint.planner import ReadItem
 
 from forgeplan.diagnostics.refusal import Refusal
@@ -67,11 +69,21 @@ class Writer(FileSystemWriter):
 
 
 class Reader(FileSystemReader):
+    """`shapes` are the global shapes to read for tensors that are stored with more or fewer rows of padding."""
+
+    def __init__(self, path: Path, shapes: Mapping[str, tuple[int, ...]] = {}) -> None:
+        super().__init__(path)
+        self.shapes = shapes
+
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         metadata = read_metadata(Path(self.path) / METADATA)
         if metadata.storage_meta is None:
             metadata.storage_meta = StorageMeta()
         metadata.storage_meta.load_id = self.load_id
+        for name, shape in self.shapes.items():
+            entry = metadata.state_dict_metadata[name]
+            # Rows are read where stored chunks and wanted ones overlap: those that are not stored stay as they are.
+            metadata.state_dict_metadata[name] = replace(cast(TensorStorageMetadata, entry), size=torch.Size(shape))
         return metadata
 
 

@@ -102,7 +102,11 @@ class Decoder:
     )
     init_std: Fraction = setting(t.REAL, "standard deviation of initial weights", default="0.02", within="(0, )")
     pad_vocab: int = setting(
-        t.or_auto(t.COUNT), "rows of embedding and head, those above `vocab` masked", default="auto", within="[1, )"
+        t.or_auto(t.COUNT),
+        "rows of embedding and head, those above `vocab` masked",
+        default="auto",
+        within="[1, )",
+        change=Change.RESUMABLE,
     )
     attention: str = setting(t.OneOf(ATTENTIONS), "attention backend", default="auto", change=Change.RESUMABLE)
     mtp: int = setting(
