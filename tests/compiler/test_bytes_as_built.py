@@ -43,7 +43,41 @@ LAYOUTS: dict[str, tuple[dict[str, Any], list[int]]] = {
          "precision.moments": "bf16", "precision.reduce": "fp32"},
         [0, 2],
     ),
+    "tp": ({"cluster.devices_per_node": 2, "mesh.tp": 2}, [0, 1]),
+    "tp, whole sequences, uneven vocabulary": (
+        {"cluster.devices_per_node": 4, "mesh.tp": 4, "model.vocab": 251, "apply": {"tp": 0},
+         "apply.tp.sequence": False, "apply.tp.kv": "replicate", "model.qk_norm": True},
+        [0, 3],
+    ),
+    "cp": ({"cluster.devices_per_node": 4, "mesh.cp": 4}, [0, 3]),
+    "tp, cp and uneven shards": (
+        {"cluster.devices_per_node": 12, "mesh.tp": 2, "mesh.cp": 2, "model.norm": "layer", "model.bias": True},
+        [0, 1, 10, 11],
+    ),
+    "replicas of shards of tp": (
+        {"cluster.devices_per_node": 12, "mesh.tp": 2, "mesh.dp_replicate": 2, "model.tie": True},
+        [0, 5, 6, 11],
+    ),
 }  # fmt: skip
+
+EXPERTS = {"model.moe.experts": 6, "model.moe.top_k": 2, "model.moe.ffn": 48, "model.moe.shared": 1,
+           "model.moe.first_dense": 1}  # fmt: skip
+MIXTURES: dict[str, tuple[dict[str, Any], list[int]]] = {
+    "one rank": ({"cluster.devices_per_node": 1}, [0]),
+    "shards of experts": ({"cluster.devices_per_node": 4}, [0, 3]),
+    "cut inside experts": ({"cluster.devices_per_node": 8}, [0, 7]),
+    "ep": ({"cluster.devices_per_node": 4, "mesh.ep": 2}, [0, 1, 2, 3]),
+    "ep over tp": ({"cluster.devices_per_node": 8, "mesh.tp": 2, "mesh.ep": 2}, [0, 1, 7]),
+    "ep over tp and cp, replicas": (
+        {"cluster.devices_per_node": 24, "mesh.dp_replicate": 2, "mesh.tp": 2, "mesh.cp": 2, "mesh.ep": 6},
+        [0, 5, 6, 23],
+    ),
+    "tp alone": ({"cluster.devices_per_node": 2, "mesh.tp": 2}, [0, 1]),
+    "tp, whole sequences": (
+        {"cluster.devices_per_node": 4, "mesh.tp": 2, "apply": {"tp": 0}, "apply.tp.sequence": False},
+        [0, 3],
+    ),
+}
 
 
 @pytest.mark.parametrize(("changes", "ranks"), LAYOUTS.values(), ids=LAYOUTS)
@@ -54,19 +88,31 @@ def test_planned_bytes_are_the_bytes_of_the_built_model(changes: dict[str, Any],
         assert built(plan, rank) == (planned.parameter_bytes, planned.gradient_bytes, planned.optimizer_bytes)
 
 
+@pytest.mark.parametrize(("changes", "ranks"), MIXTURES.values(), ids=MIXTURES)
+def test_planned_bytes_of_experts_are_those_of_the_built_model(changes: dict[str, Any], ranks: list[int]) -> None:
+    """Gradients only where tokens stay on their rank: a fake process group tells no expert how many come."""
+    plan = emit(job({**TINY, **CPU, **EXPERTS, **changes}))
+    for rank in ranks:
+        planned = class_of(plan, rank)
+        parameters, gradients, state = built(plan, rank, trains=plan.mesh.ep == 1)
+        assert (parameters, state) == (planned.parameter_bytes, planned.optimizer_bytes)
+        assert gradients == (planned.gradient_bytes if plan.mesh.ep == 1 else 0)
+
+
 def class_of(plan: ExecutionPlan, rank: int) -> RankClass:
     (found,) = (ranks for ranks in plan.rank_classes if rank in ranks_of(ranks))
     return found
 
 
-def built(plan: ExecutionPlan, rank: int) -> tuple[int, int, int]:
+def built(plan: ExecutionPlan, rank: int, *, trains: bool = True) -> tuple[int, int, int]:
     """Bytes of parameters, gradients after a backward, and optimizer state on a rank."""
     if plan.mesh.world > 1:
         distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=plan.mesh.world)
     try:
         bundle = build(plan, torch.device("cpu"))
         optimizer = build_optimizer(bundle)
-        torch.autograd.backward(forward_loss(bundle, TinyData(plan).microbatch(0), None).loss)
+        if trains:
+            torch.autograd.backward(forward_loss(bundle, TinyData(plan).microbatch(0), None).loss)
         parameters = list(bundle.model.parameters())
         gradients = [p.grad for p in parameters if p.grad is not None]
         return (
