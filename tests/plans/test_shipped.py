@@ -12,11 +12,17 @@ from forgeplan.dsl.formatter import format_text
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.resources import resource
 
-NAMES = ("quickstart", "debug", "dense_7b", "dense_13b", "dense_70b")
+NAMES = ("quickstart", "debug", "dense_7b", "dense_13b", "dense_70b", "moe_debug", "moe_30b")
 
 # Llama 3 8B and 70B as published; 14.84 billion for the shape that benchmarks call 13B:
 # V·d·2 + L·(2·d·d + 2·d·kv·128 + 3·d·ffn + 2·d) + d with d 5120, L 40, kv 8, ffn 17920, V 128256.
-PARAMETERS = {"dense_7b": 8_030_261_248, "dense_13b": 14_840_386_560, "dense_70b": 70_553_706_496}
+# Qwen3 30B-A3B as published.
+PARAMETERS = {
+    "dense_7b": 8_030_261_248,
+    "dense_13b": 14_840_386_560,
+    "dense_70b": 70_553_706_496,
+    "moe_30b": 30_532_122_624,
+}
 
 # (plan, nodes, devices of a node); an H200 has 140 GiB to use.
 CLUSTERS = [
@@ -25,6 +31,8 @@ CLUSTERS = [
     *(("dense_13b", nodes, 4) for nodes in range(2, 9)),
     *(("dense_70b", nodes, 8) for nodes in (4, 8, 12, 16)),
     *(("dense_70b", nodes, 4) for nodes in (8, 16, 24, 32)),
+    *(("moe_30b", nodes, 8) for nodes in (1, 2, 8, 64)),
+    ("moe_30b", 8, 4),
 ]
 
 
@@ -51,7 +59,7 @@ def test_a_shipped_plan_is_without_fault_and_in_canonical_form(name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "nodes", "devices"), CLUSTERS)
-def test_a_dense_plan_compiles_for_the_clusters_it_promises(name: str, nodes: int, devices: int) -> None:
+def test_a_large_plan_compiles_for_the_clusters_it_promises(name: str, nodes: int, devices: int) -> None:
     plan = compiled(name, f"cluster.nodes={nodes}", f"cluster.devices_per_node={devices}")
     assert plan.mesh.world == nodes * devices
     assert plan.estimates.num_parameters == PARAMETERS[name]
@@ -65,6 +73,7 @@ def test_a_dense_plan_compiles_for_the_clusters_it_promises(name: str, nodes: in
         ("dense_7b", 8, 4 + 4 + 2 + 2),  # weights and gradients fp32, two moments bf16
         ("dense_13b", 8, 4 + 4 + 4 + 4),  # sharded inside a node, whatever the number of nodes
         ("dense_70b", 32, 4 + 4 + 4 + 4),
+        ("moe_30b", 8, 4 + 4 + 4 + 4),  # experts dealt, and all else sharded, inside a node
     ],
 )
 def test_a_rank_holds_its_share_of_all_states(name: str, ranks: int, bytes_a_parameter: int) -> None:
