@@ -109,3 +109,25 @@ def test_evolving_and_sealing_gives_a_plan_that_reads() -> None:
     changed = seal(attrs.evolve(plan, program=shorter))
     assert read(dumps(changed)) == changed
     assert changed.meaning != plan.meaning
+
+
+def test_a_plan_with_stages_float8_and_recomputation_comes_back_equal() -> None:
+    plan = emit(
+        job(
+            {
+                "cluster.hbm": None,
+                "batch.micro": 1,
+                "mesh.pp": 2,
+                "apply": {"pp": 0, "fp8": 0, "recompute": 0, "compile": 0, "fsdp": 0},
+                "apply.pp.cuts": (30,),
+                "apply.fp8.include": ("*.wq",),
+                "apply.recompute.only": ("layers.1",),
+                "apply.recompute.budget": Fraction(1, 3),
+            }
+        )
+    )
+    read_back = loads(dumps(plan))
+    assert read_back == plan
+    assert read_back.program[1].stages == ((0, 30), (30, 32))
+    assert read_back.program[2].layers == tuple(f"layers.{i}.attention.wq" for i in range(32))
+    assert read_back.program[3].blocks == ("layers.1",)
