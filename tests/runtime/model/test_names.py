@@ -10,6 +10,7 @@ import torch
 from forgeplan.runtime.model.decoder import Transformer
 from forgeplan.runtime.model.module import Module
 from forgeplan.spec.model.decoder import MLPS
+from tests.runtime.model.moe.layers import moe, sigmoid
 from tests.runtime.tiny import decoder
 
 VARIANTS: list[dict[str, Any]] = [
@@ -21,6 +22,10 @@ VARIANTS: list[dict[str, Any]] = [
     {"pad_vocab": 32},
     {"head_dim": 10, "heads": 3, "kv_heads": 1},
     {"layers": 11},
+    {"moe": moe()},
+    {"moe": moe(shared=2, router=sigmoid(), every=2), "layers": 4, "mlp": "gelu", "bias": True},
+    {"moe": moe(router=sigmoid(), first_dense=1), "layers": 3, "mtp": 2, "tie": True},
+    {"mtp": 1, "norm": "layer"},
 ]
 
 
@@ -31,6 +36,8 @@ def test_names_shapes_and_order_are_those_of_the_description(fields: dict[str, A
         model = Transformer(spec)
     built = [(name, tuple(p.shape)) for name, p in model.named_parameters()]
     assert built == [(p.name, p.shape) for p in spec.parameters()]
+    kept = [(name, tuple(b.shape)) for name, b in model.named_buffers()]
+    assert kept == [(b.name, b.shape) for b in spec.buffers()]
 
 
 def test_llama_3_8b_has_as_many_parameters_as_published() -> None:

@@ -18,7 +18,6 @@ from forgeplan.runtime.model.moe.experts import Experts
 from forgeplan.runtime.model.moe.router import Choice, Router
 from forgeplan.runtime.model.moe.rows import picked, put_back, with_scaled_gradient
 from forgeplan.runtime.parallel.collectives import all_reduced
-from forgeplan.runtime.precision import at_least_fp32
 from forgeplan.spec.model.decoder import GATED, Decoder
 
 # B sequences, S positions of this rank, T = B·S tokens, D model width, E experts, K experts of one token,
@@ -91,7 +90,8 @@ class MoE(Module):
         if factors_N1 is not None:
             rows_ND = with_scaled_gradient(rows_ND, factors_N1)
         out_TKD = put_back(rows_ND, order_N, choice.experts_TK.numel()).unflatten(0, choice.experts_TK.shape)
-        return (at_least_fp32(out_TKD) * choice.gates_TK[..., None]).sum(1).to(x_TD.dtype)
+        # In the dtype of the gates.
+        return (out_TKD * choice.gates_TK[..., None]).sum(1).to(x_TD.dtype)
 
     def _gradient_factors(self, counts_E: Tensor, num_rows: int, dtype: torch.dtype) -> Tensor:
         """For each row, mean load ÷ load of its expert, over the microbatch: experts learn alike, however many rows."""

@@ -41,8 +41,6 @@ class Router(Module):
 
     keeps_stored_dtype = True
 
-    keeps_stored_dtype = True
-
     def __init__(self, spec: Moe, dim: int, std: float) -> None:
         super().__init__()
         self.spec = spec

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from forgeplan.runtime.model.moe.balance import entropy, losses
-from forgeplan.runtime.model.moe.load import load_report
 from forgeplan.runtime.parallel.collectives import Group
 from tests.runtime.model.moe.layers import choice_of, layer, moe, tokens
 
@@ -90,12 +89,3 @@ def test_balance_loss_pushes_down_the_experts_with_more_than_their_share() -> No
 def test_entropy_is_ln_of_the_experts_without_a_preference() -> None:
     assert entropy(choice_of([(3.0,) * 4] * 5, 2)).item() == pytest.approx(5 * 1.386294, abs=1e-5)
     assert entropy(choice_of([(800.0, 0.0, 0.0, 0.0)], 2)).item() == 0
-
-
-def test_load_report_has_shares_of_assignments() -> None:
-    """6 tokens to 2 of 4 experts each, 3 of the 12 assignments dropped."""
-    report = load_report([6, 3, 3, 0], dropped=3, entropy=6 * 1.2, top_k=2)
-    assert report["load"] == [0.5, 0.25, 0.25, 0]
-    assert report["max_load"] == 2
-    assert report["entropy"] == pytest.approx(1.2)
-    assert report["dropped"] == 0.25

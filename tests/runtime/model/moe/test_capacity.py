@@ -28,10 +28,10 @@ def test_all_tokens_prefer_two_experts(factor: str | None, room: int, dropped: i
 
 
 def test_first_choices_come_before_second_ones_then_rows_then_places() -> None:
-    """Room for ⌈½·2·4/2⌉ = 2 each: the second choice of the first token for expert 0 waits behind a last first one."""
-    experts_BSK = torch.tensor([[[1, 0], [1, 0]], [[1, 0], [0, 1]]])
-    kept = within_capacity(experts_BSK, 2, Fraction(1, 2), torch.arange(2), Group())
-    assert kept.tolist() == [[[True, True], [True, False]], [[False, False], [True, False]]]
+    """Room for ⌈¾·8/3⌉ = 2 each: the last token's first choice goes before the second choice of the first token."""
+    experts_BSK = torch.tensor([[[1, 0], [1, 2]], [[1, 0], [0, 1]]])
+    kept = within_capacity(experts_BSK, 3, Fraction(3, 4), torch.arange(2), Group())
+    assert kept.tolist() == [[[True, True], [True, True]], [[False, False], [True, False]]]
 
 
 def test_the_order_is_that_of_places_not_of_storage() -> None:

@@ -11,7 +11,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.model.moe.layer import MoE
+from forgeplan.runtime.parallel.axes import Axes
+from forgeplan.runtime.parallel.collectives import Group
 from tests.runtime.model.moe.layers import layer, moe, sigmoid, tokens
 
 ROUTERS = {"softmax": {}, "sigmoid": {"router": sigmoid("2.5")}}
@@ -118,3 +121,10 @@ def test_bf16_tokens_are_weighed_in_fp32(mlp: str) -> None:
     y, wanted = made(x)[0], exact(x.double())[0]
     assert y.dtype == torch.bfloat16
     assert (y.double() - wanted).norm() <= 1e-2 * wanted.norm()
+
+
+def test_a_part_of_a_microbatch_must_know_its_places_where_capacity_counts() -> None:
+    made = layer(moe(capacity=Fraction(1)))
+    made.axes = Axes(microbatch=Group(2, 0, None))
+    with pytest.raises(InternalError, match="does not know its places"):
+        made(tokens())
