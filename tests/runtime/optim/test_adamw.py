@@ -11,7 +11,7 @@ from forgeplan.runtime.executor import build
 from forgeplan.runtime.optim.adamw import Moments, adamw_
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.spec.plan import Precision
-from tests.runtime.tiny import adamw, decoder, execution_plan
+from tests.runtime.tiny import adamw, decoder, execution_plan, moe
 
 CPU = torch.device("cpu")
 
@@ -88,6 +88,16 @@ def test_matrices_decay_and_norms_biases_and_embedding_do_not(decay_embeddings: 
     table = {"embedding.weight"} if decay_embeddings else set()
     assert set(decayed.parameters) == attention | mlp | table | (set() if tie else {"head.weight"})
     assert decayed.parameters.keys() | kept.parameters.keys() == {p.name for p in plan.job.model.parameters()}
+
+
+def test_experts_and_routers_decay_and_the_norms_beside_them_do_not() -> None:
+    plan = execution_plan(model=decoder(layers=1, mtp=1, moe=moe(shared=1)))
+    decayed, kept = build_optimizer(build(plan, CPU)).groups
+    assert {name.rpartition("norm")[1] for name in kept.parameters if name != "embedding.weight"} == {"norm"}
+    assert {name.split(".")[-2] for name in decayed.parameters if ".moe." in name} == {
+        "router", "experts", "w_gate", "w_up", "w_down",
+    }  # fmt: skip
+    assert "mtp.0.projection.weight" in decayed.parameters
 
 
 def test_a_step_with_an_empty_group_works() -> None:
