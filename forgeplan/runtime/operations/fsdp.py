@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,6 +32,8 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
     if not _is_sharded(bundle):
         _accumulate_in(operation, bundle)
         return
+    # Logits of further tokens are parts of one product; nobody writes into them.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
     with _one_group_for_equal_meshes():
         for root in bundle.stages or [model]:
             _shard_units(operation, bundle, root)
