@@ -53,9 +53,10 @@ class LossSums(NamedTuple):
 
 def forward_loss(bundle: Bundle, microbatch: Microbatch, randomness: Randomness | None) -> LossSums:
     """Run the model on a microbatch and sum the plan's loss over it. `randomness` is None where dropout is off."""
-    tokens, labels, positions, documents = (
+    tokens, labels = (t.to(bundle.device, non_blocking=True) for t in (microbatch.tokens_BS, microbatch.labels_BS))
+    positions, documents = (
         None if t is None else t.to(bundle.device, non_blocking=True)
-        for t in (microbatch.tokens_BS, microbatch.labels_BS, microbatch.positions_BS, microbatch.documents_BS)
+        for t in (microbatch.positions_BS, microbatch.documents_BS)
     )
     spec = bundle.plan.job.loss
     further = bool(spec.mtp) and torch.is_grad_enabled()

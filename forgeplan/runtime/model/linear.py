@@ -28,9 +28,10 @@ class Linear(nn.Linear, Module):
 
     def bias_for(self, x: Tensor) -> Tensor | None:
         """The bias that this rank adds, in the dtype of x: times zero, not left out, so that each has a gradient."""
-        if self.bias is None:
+        own: Tensor | None = self.bias
+        if own is None:
             return None
-        bias = in_dtype_of(x, self.bias)
+        bias = in_dtype_of(x, own)
         return bias * 0 if self.is_row and self.axes.tp.group.index > 0 else bias
 
     def initial(self) -> dict[str, Initial]:
@@ -62,7 +63,7 @@ class Embedding(Module):
 
 
 class Head(Module):
-    """Logits of the `vocab` real token ids; of a tp rank those of its run of rows, from `first` on.
+    """Logits of the `vocab` real token ids; of a tp rank those of its run of rows.
 
     Rows that pad the table are multiplied, but their logits leave no trace. A tied head has no weight of its own and is
     called with the embedding's.
@@ -72,7 +73,6 @@ class Head(Module):
         super().__init__()
         self.weight = None if tied else nn.Parameter(torch.empty(padded_vocab, dim))
         self.vocab = vocab
-        self.padded_vocab = padded_vocab
         self.std = std
 
     def forward(self, x_BSD: Tensor, tied_VD: Tensor | None = None) -> Tensor:
@@ -83,11 +83,6 @@ class Head(Module):
         real = self.vocab - self.axes.tp.group.index * logits.shape[-1]
         # Never a view: FSDP hangs its hooks on what a unit returns, and an operation in place would lose them.
         return logits if real >= logits.shape[-1] else logits[..., : max(real, 0)].contiguous()
-
-    @property
-    def first(self) -> int:
-        """The token id of a rank's first logit."""
-        return self.axes.tp.group.index * (self.padded_vocab // self.axes.tp.group.size)
 
     def initial(self) -> dict[str, Initial]:
         return {} if self.weight is None else {"weight": Normal(self.std)}
