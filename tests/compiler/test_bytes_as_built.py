@@ -6,19 +6,24 @@ the tensors are those of the rank.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from forgeplan.compiler import emit
 from forgeplan.plan.execution_plan import ExecutionPlan, RankClass
-from forgeplan.runtime.executor import build
+from forgeplan.runtime import executor
+from forgeplan.runtime.executor import Bundle, build
 from forgeplan.runtime.loss import forward_loss
 from forgeplan.runtime.optim.optimizer import build_optimizer
+from forgeplan.runtime.precision import dtype_of
 from tests.compiler.jobs import job
 from tests.compiler.test_parameters import TINY
 from tests.compiler.test_shards import ranks_of
@@ -79,6 +84,20 @@ MIXTURES: dict[str, tuple[dict[str, Any], list[int]]] = {
     ),
 }
 
+SIX_LAYERS = {"model.layers": 6, "batch.accumulation": 4, "mesh.pp": 2}
+LOOPED = {"apply": {"pp": 0}, "apply.pp.schedule": "interleaved", "apply.pp.stages_per_rank": 2}
+PIPELINES: dict[str, tuple[dict[str, Any], list[int]]] = {
+    "no data ranks": ({"cluster.devices_per_node": 2}, [0, 1]),
+    "stages of shards": ({"cluster.devices_per_node": 6}, [0, 2, 3, 5]),
+    "stages of replicas": ({"cluster.devices_per_node": 4, "mesh.dp_replicate": 2}, [0, 3]),
+    "two stages a rank, tp": ({"cluster.devices_per_node": 8, "mesh.tp": 2, **LOOPED}, [0, 3, 4, 7]),
+    "bf16 products": ({"cluster.devices_per_node": 4, "precision.compute": "bf16", "model.qk_norm": True}, [1, 2]),
+    "a stage with the embedding alone": (
+        {"cluster.devices_per_node": 4, "apply": {"pp": 0}, "apply.pp.cuts": (0,)},
+        [0, 2],
+    ),
+}
+
 
 @pytest.mark.parametrize(("changes", "ranks"), LAYOUTS.values(), ids=LAYOUTS)
 def test_planned_bytes_are_the_bytes_of_the_built_model(changes: dict[str, Any], ranks: list[int]) -> None:
@@ -99,30 +118,98 @@ def test_planned_bytes_of_experts_are_those_of_the_built_model(changes: dict[str
         assert gradients == (planned.gradient_bytes if plan.mesh.ep == 1 else 0)
 
 
+@pytest.mark.parametrize(("changes", "ranks"), PIPELINES.values(), ids=PIPELINES)
+def test_planned_bytes_of_stages_are_those_of_the_built_ones(
+    changes: dict[str, Any], ranks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A fake world does not answer which parameters other stages have.
+    monkeypatch.setattr(executor, "_held_nowhere", lambda bundle, names: [])
+    plan = emit(job({**TINY, **CPU, **SIX_LAYERS, **changes}))
+    for rank in ranks:
+        planned = class_of(plan, rank)
+        with one_rank(plan, rank) as bundle:
+            parameters = size(list(bundle.model.parameters()))
+            state = state_bytes(bundle)
+            gradients, gathered = accumulated(bundle)
+        assert (parameters, state) == (planned.parameter_bytes, planned.optimizer_bytes)
+        assert gradients == planned.gradient_bytes
+        assert gathered == gathered_on(plan, rank)
+
+
+def accumulated(bundle: Bundle) -> tuple[int, int]:
+    """Bytes of the gradients that wait for the end of a step, and of gathered parameters, after two microbatches.
+
+    Every stage computes on its own, with what torch's pipeline tells FSDP before each backward.
+    """
+    for stage in bundle.stages:
+        for _ in range(2):
+            if isinstance(stage, FSDPModule):
+                stage.set_is_last_backward(False)
+                stage.set_reshard_after_backward(False)
+                stage.set_requires_gradient_sync(False)
+            stage(entering(bundle, stage)).sum().backward()
+    # Modules of one unit have the same parameters.
+    shards = {id(shard): shard for module in bundle.model.modules() for shard in fsdp_parameters(module)}.values()
+    if not shards:
+        return size([p.grad for p in bundle.model.parameters()]), 0
+    gradients = [
+        s.unsharded_param.grad if s.unsharded_accumulated_grad is None else s.unsharded_accumulated_grad for s in shards
+    ]
+    return size(gradients), size([s.unsharded_param for s in shards])
+
+
+def fsdp_parameters(module: nn.Module) -> list[Any]:
+    if not isinstance(module, FSDPModule):
+        return []
+    return [shard for group in module._get_fsdp_state()._fsdp_param_groups for shard in group.fsdp_params]
+
+
+def entering(bundle: Bundle, stage: Any) -> Tensor:
+    """Tokens for the first stage, activations of a rank's positions for others."""
+    job = bundle.plan.job
+    if stage.embedding is not None:
+        return torch.zeros(1, job.batch.length, dtype=torch.long)
+    positions = job.batch.length // bundle.plan.mesh.tp
+    return torch.ones(1, positions, job.model.dim, dtype=dtype_of(job.precision.compute), requires_grad=True)
+
+
+def gathered_on(plan: ExecutionPlan, rank: int) -> int:
+    """Planned bytes of gathered parameters: of the rank that needs most, or counted from its class."""
+    size_of, reduce_bytes = {"fp32": 4, "bf16": 2}, 4
+    if plan.mesh.data_ranks == 1:
+        return 0
+    return class_of(plan, rank).gradient_bytes // reduce_bytes * size_of[plan.job.precision.compute]
+
+
 def class_of(plan: ExecutionPlan, rank: int) -> RankClass:
     (found,) = (ranks for ranks in plan.rank_classes if rank in ranks_of(ranks))
     return found
 
 
-def built(plan: ExecutionPlan, rank: int, *, trains: bool = True) -> tuple[int, int, int]:
-    """Bytes of parameters, gradients after a backward, and optimizer state on a rank."""
+@contextmanager
+def one_rank(plan: ExecutionPlan, rank: int) -> Iterator[Bundle]:
+    """What a rank builds, in a world that does nothing."""
     if plan.mesh.world > 1:
         distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=plan.mesh.world)
     try:
-        bundle = build(plan, torch.device("cpu"))
-        optimizer = build_optimizer(bundle)
-        if trains:
-            torch.autograd.backward(forward_loss(bundle, TinyData(plan).microbatch(0), None).loss)
-        parameters = list(bundle.model.parameters())
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        return (
-            size(parameters),
-            size(gradients),
-            size([tensor for state in optimizer.named_state().values() for tensor in state.values()]),
-        )
+        yield build(plan, torch.device("cpu"))
     finally:
         if plan.mesh.world > 1:
             distributed.destroy_process_group()
+
+
+def built(plan: ExecutionPlan, rank: int, *, trains: bool = True) -> tuple[int, int, int]:
+    """Bytes of parameters, gradients after a backward, and optimizer state on a rank."""
+    with one_rank(plan, rank) as bundle:
+        state = state_bytes(bundle)
+        if trains:
+            torch.autograd.backward(forward_loss(bundle, TinyData(plan).microbatch(0), None).loss)
+        parameters = list(bundle.model.parameters())
+        return size(parameters), size([p.grad for p in parameters if p.grad is not None]), state
+
+
+def state_bytes(bundle: Bundle) -> int:
+    return size([tensor for state in build_optimizer(bundle).named_state().values() for tensor in state.values()])
 
 
 def size(tensors: list[Any]) -> int:
