@@ -15,8 +15,10 @@ from forgeplan.compiler.explain.memory import MANY_CLASSES
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import COMMAND_LINE, NOWHERE, Span
+from forgeplan.plan.codec import dumps
 from forgeplan.plan.operations import Fp8
 from forgeplan.plan.sharding import division
+from forgeplan.plan.verify import read
 from forgeplan.spec.provenance import Leaf, Origin
 from tests.compiler.jobs import evolve, job, share, steps
 
@@ -182,6 +184,12 @@ def test_equal_float8_layers_are_one_line_and_add_up_to_the_plan() -> None:
     assert [fate for _, name, fate in rows if name == "head"] == ["excluded by a pattern"]
     # Seven products of a block and a router, in 32 layers, and the head.
     assert sum(int(number) for number, _, _ in rows) == 32 * 8 + 1
+
+
+@pytest.mark.parametrize("changes", [MIXTRAL, PIPED], ids=["Mixtral", "pipeline"])
+def test_a_plan_that_was_stored_reads_as_it_did(changes: dict[str, Any]) -> None:
+    plan = emit(job(changes))
+    assert explain(read(dumps(plan))) == explain(plan)
 
 
 def test_offloaded_states_are_not_held_against_the_memory_of_a_device() -> None:
