@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 
 from forgeplan.runtime.data.microbatch import Microbatch
 from forgeplan.runtime.executor import Bundle
-from forgeplan.runtime.loss import forward_loss
+from forgeplan.runtime.loss import LossSums, forward_loss
 from forgeplan.runtime.operations.fsdp import drop_gathered
 from forgeplan.runtime.reports import EvalReport
 
@@ -25,10 +25,14 @@ def evaluate(name: str, bundle: Bundle, microbatches: Iterable[Microbatch], step
     totals = torch.zeros(2, dtype=torch.float64, device=bundle.device)
     try:
         with torch.no_grad():
-            for microbatch in microbatches:
-                sums = forward_loss(bundle, microbatch, randomness=None)
+            for sums in (bundle.forward_only or one_after_the_other)(bundle, microbatches):
                 totals += torch.stack([sums.loss.double(), sums.counted.double()]) * speaks
     finally:
         drop_gathered(bundle.model)
     loss, counted = bundle.meshes.sum(totals).tolist()
     return EvalReport(name, step, loss / max(counted, 1), int(counted), time.monotonic() - start)
+
+
+def one_after_the_other(bundle: Bundle, microbatches: Iterable[Microbatch]) -> Iterator[LossSums]:
+    """The losses of each microbatch in turn."""
+    return (forward_loss(bundle, microbatch, randomness=None) for microbatch in microbatches)

@@ -40,7 +40,9 @@ class Bundle:
     stages: list[nn.Module] = field(factory=list)
     """The pipeline stages of this rank, made of the modules of `model`; none without pp."""
     schedule: Any = None
-    """How microbatches pass the model: None is one after the other; see `operations/pp.py`."""
+    """How microbatches pass the model forward and back: None is one after the other; see `pipeline.py`."""
+    forward_only: Any = None
+    """The same without backward, for evaluations."""
     before_microbatch: Callable[[bool], object] = lambda is_last: None
     """Told before each forward of a step whether it is the step's last: gradients may then be reduced only once."""
     after_microbatch: Callable[[bool], object] = lambda is_last: None
@@ -66,9 +68,10 @@ class Bundle:
         splitting = [axis for axis, parts in (("cp", axes.cp.group.size), ("tp", axes.tp.parts)) if parts > 1]
         microbatch = self.meshes.group("_".join(splitting)) if splitting else Group()
         self.axes = axes = evolve(axes, microbatch=microbatch)
-        for module in self.model.modules():
-            if isinstance(module, Module):
-                module.axes = axes
+        for root in (self.model, *self.stages):
+            for module in root.modules():
+                if isinstance(module, Module):
+                    module.axes = axes
 
     def parts(self) -> Iterator[tuple[Placed, nn.Parameter]]:
         """Every parameter of this rank, with its place."""

@@ -38,16 +38,16 @@ class Recording:
 
 def train_plan(plan: ExecutionPlan, packed: bool) -> Trained:
     bundle = build(plan, torch.device("cpu"))
-    initial = whole(named_views(bundle))
+    initial = of_all_stages(bundle, whole(named_views(bundle)))
     optimizer, services = Recording(bundle), Quiet()
     train(plan, bundle, optimizer, TinyData(plan, bundle.meshes.data_rank, packed), TrainState(), services)
     return Trained(
         [r.loss for r in services.reports],
         [r.grad_norm for r in services.reports],
         [r.lr for r in services.reports],
-        optimizer.gradients,
+        of_all_stages(bundle, optimizer.gradients),
         initial,
-        whole(named_views(bundle)),
+        of_all_stages(bundle, whole(named_views(bundle))),
     )
 
 
@@ -64,3 +64,13 @@ def whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         name: (t.detach().full_tensor() if isinstance(t, DTensor) else t.detach()).clone()
         for name, t in tensors.items()
     }
+
+
+def of_all_stages(bundle: Bundle, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """With those of the other pipeline ranks. Collective."""
+    group = bundle.meshes.group("pp")
+    if group.size == 1:
+        return tensors
+    stages: list[Any] = [None] * group.size
+    torch.distributed.all_gather_object(stages, tensors, group=group.process_group)
+    return {name: tensor for stage in stages for name, tensor in stage.items()}

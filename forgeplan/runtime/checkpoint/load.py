@@ -37,19 +37,22 @@ def load_tensors(
 
     Of a tensor named in `real_rows` the rows behind so many are padding, which may be more or less in the checkpoint.
 
-    Every tensor of the checkpoint whose name starts with `part` must be asked for, and every tensor asked for be there
-    with its global shape: Refusal FP1015 otherwise, on every rank before anything changes. FP1014 for a pickle.
+    Every tensor of the checkpoint whose name starts with `part` must be asked for, by some rank, and every tensor asked
+    for be there with its global shape: Refusal FP1015 otherwise, on every rank before anything changes. FP1014 for a
+    pickle.
     """
     wanted = {name: tuple(t.shape) for name, t in tensors.items()}
+    stored = ranks.together(lambda: {n: s for n, s in stored_shapes(path).items() if n.startswith(part)})
+    # The stages of a pipeline ask for different ones.
+    unasked = set.intersection(*map(set, ranks.from_all(lambda: sorted(stored.keys() - wanted.keys()))))
 
     def compare() -> dict[str, tuple[int, ...]]:
-        stored = {n: s for n, s in stored_shapes(path).items() if n.startswith(part)}
         repadded = {
             name: wanted[name]
             for name, rows in real_rows.items()
             if name in wanted and stored.get(name, wanted[name]) != wanted[name] and stored[name][0] >= rows
         }
-        _compare(path, wanted, stored | repadded)
+        _compare(path, wanted, stored | repadded, sorted(unasked))
         return repadded
 
     repadded = ranks.together(compare)
@@ -108,9 +111,10 @@ def load_plan(path: Path) -> bytes:
         raise Refusal(CHECKSUM, f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _compare(path: Path, wanted: Mapping[str, tuple[int, ...]], stored: Mapping[str, tuple[int, ...]]) -> None:
+def _compare(
+    path: Path, wanted: Mapping[str, tuple[int, ...]], stored: Mapping[str, tuple[int, ...]], surplus: list[str]
+) -> None:
     missing = sorted(set(wanted) - set(stored))
-    surplus = sorted(set(stored) - set(wanted))
     other = [n for n in sorted(set(wanted) & set(stored)) if wanted[n] != stored[n]]
     if not (missing or surplus or other):
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from functools import partial
 from math import sqrt
 from typing import NamedTuple
@@ -112,13 +111,14 @@ class Transformer(Module):
 
     def part(self, layers: Iterable[int], *, embedding: bool, head: bool) -> Transformer:
         """The same modules, but only these layers, and of both ends those asked for: what a pipeline rank holds."""
-        part = copy(self)
-        part._modules = dict(self._modules)
+        # Not a copy, whose hooks would be those of the original too.
+        part = Transformer.__new__(Transformer)
+        nn.Module.__init__(part)
+        part.spec, part.axes = self.spec, self.axes
+        part.embedding = self.embedding if embedding else None
         part.layers = nn.ModuleDict({str(i): self.layers[str(i)] for i in layers})
-        if not embedding:
-            part.embedding = None
-        if not head:
-            part.norm = part.head = None
+        part.mtp = self.mtp
+        part.norm, part.head = (self.norm, self.head) if head else (None, None)
         return part
 
     def fsdp_units(self) -> list[list[nn.Module]]:
@@ -129,8 +129,8 @@ class Transformer(Module):
         blocks: list[list[nn.Module]] = [[block] for block in (*self.layers.values(), *self.mtp.values())]
         if self.spec.tie:
             return blocks
-        first = [] if self.embedding is None else [[self.embedding]]
-        last = [] if self.norm is None or self.head is None else [[self.norm, self.head]]
+        first: list[list[nn.Module]] = [] if self.embedding is None else [[self.embedding]]
+        last: list[list[nn.Module]] = [] if self.norm is None or self.head is None else [[self.norm, self.head]]
         return [*first, *blocks, *last]
 
     def set_compute_dtype(self, dtype: torch.dtype) -> None:

@@ -43,6 +43,8 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
         module.set_force_sum_reduction_for_comms(True)
     if bundle.stages:
         # The pipeline reduces gradients once, at the end of a step.
+        if operation.reduce != operation.compute:
+            bundle.after_microbatch = lambda is_last: _widen_unreduced(bundle)
         return
     if _unreduced_gradients_fit(operation, bundle):
         bundle.before_microbatch = model.set_requires_gradient_sync
@@ -129,6 +131,20 @@ def _unreduced_gradients_fit(operation: Fsdp, bundle: Bundle) -> bool:
         return cluster.arch == "cpu"
     num_bytes = sum(p.numel() for p in bundle.model.parameters()) * dtype_of(operation.reduce).itemsize
     return num_bytes <= SHARE_FOR_UNREDUCED_GRADIENTS * cluster.hbm
+
+
+def _widen_unreduced(bundle: Bundle) -> None:
+    """Add what gathered parameters have got to sums in the dtype of reduction.
+
+    FSDP does so whenever a gradient passes a unit. Where a pipeline computes gradients of weights apart, none passes,
+    and those of several microbatches would be added in the dtype of compute.
+    """
+    for module in _fsdp_modules(bundle):
+        for group in module._get_fsdp_state()._fsdp_param_groups:
+            for parameter in group.fsdp_params:
+                if hasattr(parameter, "_unsharded_param"):
+                    parameter.accumulate_unsharded_grad_if_needed()
+                    parameter.to_accumulated_grad_if_needed()
 
 
 def _accumulate_in(operation: Fsdp, bundle: Bundle) -> None:
