@@ -83,3 +83,19 @@ def no_token_is_sent_twice(facts: Facts) -> Iterator[Finding]:
         ),
         help=("sequence parallelism gives each tp rank tokens of its own: tp { sequence = true }",),
     )
+
+
+@invariant("FP0409", "experts that exchange tokens node by node lie evenly on the nodes")
+def groups_of_experts_fill_nodes(facts: Facts) -> Iterator[Finding]:
+    ep, by_node, devices = facts["mesh.ep"], facts["apply.ep.hierarchical"], facts["cluster.devices_per_node"]
+    if ep.value == 1 or not by_node.value or ep.value % devices.value == 0 or devices.value % ep.value == 0:
+        return
+    ranks = facts.results("mesh").expert_fold
+    yield groups_of_experts_fill_nodes.at(
+        f"groups of {plural(ep.value, 'rank')} lie unevenly on nodes of {plural(devices.value, 'device')}: "
+        "tokens cannot travel inside a node first and between nodes then",
+        by_node,
+        ep,
+        devices,
+        legal=(legal(facts, "apply.ep.hierarchical", [False]), legal(facts, "mesh.ep", divisors(ranks))),
+    )

@@ -48,6 +48,9 @@ def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
     is_whole = mesh.fsdp_degree == 1 and (moe is None or mesh.expert_fold == mesh.ep)
     if reshard is not None and is_whole and reshard.value not in ("default", 1):
         yield reshard, (shard, cp), "parameters are not sharded, so that none are gathered"
+    offload, replicas = facts.get("apply.fsdp.offload"), facts["mesh.dp_replicate"]
+    if offload is not None and offload.value and is_whole and replicas.value == 1:
+        yield offload, (shard, cp, replicas), "fsdp only applies number formats here, and moves nothing"
     kv, heads, tp = facts.get("apply.tp.kv"), facts["model.kv_heads"], facts["mesh.tp"]
     if kv is not None and kv.value == "replicate" and tp.value > 1 and heads.value % tp.value == 0:
         yield kv, (heads, tp), f"{plural(heads.value, 'key and value head')} divide over {plural(tp.value, 'tp rank')}"
