@@ -6,6 +6,7 @@ shape of a V, and infers shapes anew at each change of mode; an evaluation there
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -88,6 +89,8 @@ class Pipeline:
             )
             for number, module in modules.items()
         ]
+        # At any error, a lost connection too, torch logs the whole order of work, a line for each of its steps.
+        logging.getLogger(schedules.__name__).setLevel(logging.CRITICAL)
         try:
             found.schedule = SCHEDULES[operation.schedule](
                 stages[0] if operation.schedule in ONE_STAGE else stages,
@@ -116,7 +119,7 @@ class Pipeline:
         self._objective = objective
         tokens_NS = torch.cat([m.tokens_BS for m in microbatches])
         labels_NS = torch.cat([m.labels_BS for m in microbatches])
-        self.schedule.step(
+        self._step(
             *([tokens_NS.to(bundle.device)] if self._has(0) else []),
             target=labels_NS.to(bundle.device) if self._has(-1) else None,
             return_outputs=False,
@@ -128,6 +131,16 @@ class Pipeline:
         for found in losses[-len(microbatches) :]:
             sums.add(found)
         return sums
+
+    def _step(self, *args: Any, **kwargs: Any) -> None:
+        """Raises what a stage raised: torch tells which one failed and with what tensors, in place of why."""
+        cause: BaseException | None = None
+        try:
+            self.schedule.step(*args, **kwargs)
+        except RuntimeError as error:
+            cause = error.__cause__ or error
+        if cause is not None:
+            raise cause
 
     def _loss(self, logits_BSV: Tensor, labels_BS: Tensor) -> Tensor:
         loss: Tensor = self._objective(logits_BSV, labels_BS)

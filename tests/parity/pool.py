@@ -22,6 +22,7 @@ PRELOADED = [
     "torch.utils.checkpoint",
     "forgeplan.runtime.train",
     "forgeplan.runtime.operations.fsdp",
+    "forgeplan.runtime.pipeline",
     "forgeplan.runtime.optim.adamw",
     "forgeplan.runtime.model.decoder",
 ]

@@ -163,7 +163,8 @@ def stages(schedule: str, pp: int = 2, layers: int = 2, cuts: tuple[int, ...] = 
 
 PP2, PP4, PP2_FSDP2, PP2_TP2 = Mesh(pp=2), Mesh(pp=4), Mesh(pp=2, dp_shard=2), Mesh(pp=2, tp=2)
 THREE, SIX = {"layers": 3}, {"layers": 6}
-# Two layers in four stages: the embedding is a stage of its own, and so is the head.
+# Two layers in four stages: the embedding is a stage of its own, and so is the head. Counted labels differ a lot between
+# sequences: gradients divided by those of a microbatch, or by none, would differ too (C037).
 PIPELINE = [
     *(Row(f"pp 2, {schedule}", PP2, accumulation=4, axes=stages(schedule)) for schedule in SCHEDULES_OF_PP),
     Row("pp 2, 1f1b, two microbatches", PP2, accumulation=2, axes=stages("one_f_one_b")),

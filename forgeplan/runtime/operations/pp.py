@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from forgeplan.plan.operations import Pp
 from forgeplan.plan.stages import stages_of_rank
 from forgeplan.runtime.executor import Bundle
-from forgeplan.runtime.pipeline import Pipeline
 from forgeplan.runtime.randomness import Randomness
 from forgeplan.runtime.registry import executes
 
@@ -22,6 +21,9 @@ def pp(operation: Pp, bundle: Bundle) -> None:
 
     `bundle.model` holds the modules of all stages of this rank, for what is done to weights; `bundle.stages` are run.
     """
+    # Here, as torch's pipelining takes a second to import, and most programs have no pipeline.
+    from forgeplan.runtime.pipeline import Pipeline
+
     group, whole = bundle.meshes.group("pp"), cast(Any, bundle.model)
     last = len(operation.stages) - 1
     numbers = stages_of_rank(operation.schedule, operation.stages_per_rank, group.size, group.index)
