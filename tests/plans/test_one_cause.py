@@ -21,7 +21,7 @@ def codes(body: str, *overrides: str, top: str = "") -> list[str]:
 @pytest.mark.parametrize(
     "body",
     [
-        "mesh = { dp_shard = 4, tp = 2 }",
+        "mesh = { dp_shard = 4, tpp = 2 }",
         "budget = { epochs = 1 }",
         "schedule = cosine { warmup = 3%, decayed = 1e-5 }",
         "batch = { global = 2Mi tokens, micro = 4 sequences, length = 4Ki tokens, packed = true }",

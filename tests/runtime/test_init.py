@@ -33,11 +33,13 @@ def test_memory_full_of_nan_is_overwritten_everywhere(fields: dict[str, Any]) ->
         for _, tensor in tensors:
             tensor.fill_(float("nan"))
     initialise(model, seed=0)
-    roles = {p.name: p.role for p in plan.job.model.parameters()}
+    spec = plan.job.model
+    roles = {p.name: p.role for p in (*spec.parameters(), *spec.buffers())}
+    constants = {"norm": 1, "bias": 0, "buffer": 0}
     for name, tensor in tensors:
         assert tensor.isfinite().all(), name
-        if roles[name] in ("norm", "bias"):
-            assert (tensor == (1 if roles[name] == "norm" else 0)).all(), name
+        if roles[name] in constants:
+            assert (tensor == constants[roles[name]]).all(), name
 
 
 def test_matrices_are_normal_and_outputs_into_the_residual_stream_smaller() -> None:
