@@ -13,6 +13,7 @@ import torch
 from attrs import frozen
 from torch import Tensor
 
+from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.parallel.axes import ALONE, ContextParallel
 from forgeplan.spec.model.decoder import Decoder
 
@@ -31,6 +32,8 @@ class Mask:
     """FlexAttention's BlockMask."""
     starts: Tensor | None = None
     """Ends of documents in the flattened batch, int32, for varlen."""
+    ring: ContextParallel | None = None
+    """The ranks that keys and values pass round."""
 
 
 def build_mask(
@@ -51,9 +54,11 @@ def build_mask(
     """
     num_keys = num_cached + num_queries
     window = spec.window if spec.window is not None and spec.window < num_keys else None
-    if cp.group.size > 1 and cp.attention == "ring":
-        return Mask("ring", causal=True)
     special = window is not None or documents_BT is not None
+    if cp.group.size > 1 and cp.attention == "ring":
+        if special or spec.softcap is not None or num_cached:
+            raise InternalError("ring attention got a mask that is not plainly causal, or a soft cap")
+        return Mask("ring", causal=True, ring=cp)
     kernel = kernel_for(spec, device.type, special, generating, gathers=cp.group.size > 1)
     if kernel == "varlen":
         return Mask(kernel, starts=_starts(documents_BT, batch, num_keys, device))
@@ -95,9 +100,7 @@ def _visible(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT
     return visible
 
 
-def _blocks(
-    queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT: Tensor | None, batch: int
-) -> Any:
+def _blocks(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT: Tensor | None, batch: int) -> Any:
     from torch.nn.attention.flex_attention import create_block_mask
 
     def sees(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
