@@ -141,6 +141,8 @@ TENSOR = [
     Row("hsdp 2x2, tp 2", Mesh(dp_replicate=2, dp_shard=2, tp=2)),
 ]
 CP2, CP4 = Mesh(cp=2), Mesh(cp=4)
+RING = {"cp": {"attention": "ring"}}
+RING_IN_ORDER = {"cp": {"attention": "ring", "balance": "none"}}
 CONTEXT = [
     Row("cp 2", CP2),
     Row("cp 2, in order", CP2, axes={"cp": {"balance": "none"}}, packed=True),
@@ -151,6 +153,11 @@ CONTEXT = [
     Row("tp 2, cp 2", Mesh(cp=2, tp=2), packed=True),
     Row("tp 2, cp 2, whole sequence, dropout", Mesh(cp=2, tp=2), axes=WHOLE_SEQUENCE, model=DROPPING),
     Row("fsdp 2, tp 2, cp 2", Mesh(dp_shard=2, cp=2, tp=2), model=NORMED, packed=True),
+    Row("cp 2, ring", CP2, axes=RING),
+    Row("cp 2, ring, in order, by the definition", CP2, axes=RING_IN_ORDER, model={"attention": "math"}),
+    Row("cp 4, ring, q/k norm", CP4, axes=RING, model=NORMED),
+    Row("fsdp 2, cp 2, ring, recompute", Mesh(dp_shard=2, cp=2), axes=RING, accumulation=2, recompute="full"),
+    Row("tp 2, cp 2, ring", Mesh(cp=2, tp=2), axes=RING),
 ]
 
 
@@ -163,8 +170,8 @@ def stages(schedule: str, pp: int = 2, layers: int = 2, cuts: tuple[int, ...] = 
 
 PP2, PP4, PP2_FSDP2, PP2_TP2 = Mesh(pp=2), Mesh(pp=4), Mesh(pp=2, dp_shard=2), Mesh(pp=2, tp=2)
 THREE, SIX = {"layers": 3}, {"layers": 6}
-# Two layers in four stages: the embedding is a stage of its own, and so is the head. Counted labels differ a lot between
-# sequences: gradients divided by those of a microbatch, or by none, would differ too (C037).
+# Two layers in four stages: the embedding is a stage of its own, and so is the head. Sequences have very different
+# numbers of counted labels: gradients divided by those of a microbatch, or by none, would be others (C037).
 PIPELINE = [
     *(Row(f"pp 2, {schedule}", PP2, accumulation=4, axes=stages(schedule)) for schedule in SCHEDULES_OF_PP),
     Row("pp 2, 1f1b, two microbatches", PP2, accumulation=2, axes=stages("one_f_one_b")),

@@ -11,6 +11,7 @@ from forgeplan.spec.model.decoder import ATTENTIONS
 WINDOW = ("auto", "flex", "flash")
 SOFTCAP = ("auto", "flex")
 PACKED = ("auto", "flex", "flash", "efficient", "math")
+RING = ("auto", "flash", "math")
 HALF_ONLY = ("flash", "cudnn")
 LARGEST_FLASH_HEAD = 256
 SMALLEST_FLEX_HEAD = 16
@@ -39,6 +40,9 @@ def _features(facts: Facts, backend: str) -> Iterator[tuple[str, tuple[Fact, ...
         yield f"a soft cap of {softcap.text}", (softcap,)
     if pack.value and backend not in PACKED:
         yield "packed documents", (pack,)
+    cp = facts["mesh.cp"]
+    if cp.value > 1 and facts["apply.cp.attention"].value == "ring" and backend not in RING:
+        yield "ring attention", (facts["apply.cp.attention"], cp)
 
 
 def _device(facts: Facts, backend: str) -> Iterator[tuple[str, tuple[Fact, ...]]]:

@@ -16,6 +16,8 @@ from forgeplan.runtime.model.mask import Mask, compiled_flex
 from forgeplan.runtime.model.module import Module
 from forgeplan.runtime.model.norm import NORMS
 from forgeplan.runtime.model.rope import Rotation, rotate
+from forgeplan.runtime.parallel.axes import ContextParallel
+from forgeplan.runtime.parallel.ring import ring_attention
 from forgeplan.runtime.precision import at_least_fp32
 from forgeplan.spec.model.decoder import Decoder
 
@@ -78,7 +80,7 @@ def attend(spec: Decoder, q_BSHd: Tensor, k_BTKd: Tensor, v_BTKd: Tensor, mask: 
     """softmax(q·kᵀ / √d, capped, masked)·v, as (B, S, H, d), by the kernel that the mask was built for."""
     if mask.kernel == "varlen":
         return _varlen(spec, q_BSHd, k_BTKd, v_BTKd, mask)
-    kernel = {"sdpa": _sdpa, "scores": _scores, "flex": _flex}[mask.kernel]
+    kernel = {"sdpa": _sdpa, "scores": _scores, "flex": _flex, "ring": _ring}[mask.kernel]
     q, k, v = (x.transpose(1, 2) for x in (q_BSHd, k_BTKd, v_BTKd))
     return kernel(spec, q, k, v, mask).transpose(1, 2)
 
@@ -127,6 +129,10 @@ def _flex(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
     return compiled_flex(q.device.type)(
         q, k, v, score_mod=None if softcap is None else capped, block_mask=mask.blocks, enable_gqa=True
     )
+
+
+def _ring(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
+    return ring_attention(q, k, v, cast("ContextParallel", mask.ring), fused=spec.attention != "math")
 
 
 def _varlen(spec: Decoder, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:

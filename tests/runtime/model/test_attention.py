@@ -10,11 +10,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.init import initialise
 from forgeplan.runtime.model.attention import attend
 from forgeplan.runtime.model.cache import Cache
 from forgeplan.runtime.model.decoder import Transformer
 from forgeplan.runtime.model.mask import build_mask, kernel_for
+from forgeplan.runtime.parallel.axes import ContextParallel
+from forgeplan.runtime.parallel.collectives import Group
 from forgeplan.spec.model.decoder import Decoder, Rope
 from forgeplan.spec.rope_scaling.scalings import Ntk
 from tests.runtime.tiny import decoder
@@ -96,6 +99,16 @@ def test_a_gpu_trains_with_the_kernel_that_knows_all_features_and_compiles_none_
 ) -> None:
     spec = decoder(**fields)
     assert [kernel_for(spec, "cuda", special, g) for g in (False, True)] == [training, generating]
+
+
+@pytest.mark.parametrize("fields", [{"window": 3}, {"softcap": Fraction(2)}, {}], ids=str)
+def test_a_ring_takes_no_mask_but_the_causal_one(fields: dict[str, Any]) -> None:
+    """A plan with more is refused (FP0420); with the kernel itself, the rest of the mask would be lost silently."""
+    cp = ContextParallel(Group(size=2), "ring")
+    documents = None if fields else DOCUMENTS
+    assert build_mask(decoder(), 8, 0, None, 2, CPU, cp=cp).kernel == "ring"
+    with pytest.raises(InternalError, match="ring attention"):
+        build_mask(decoder(**fields), 8, 0, documents, 2, CPU, cp=cp)
 
 
 @pytest.mark.parametrize("fields", [{}, {"softcap": Fraction(5)}, {"window": 4}, {"attention": "math"}], ids=str)
