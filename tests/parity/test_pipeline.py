@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from attrs import evolve
 
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
+from forgeplan.plan.operations import Fsdp
 from forgeplan.runtime.executor import build
 from forgeplan.spec.operation.pp import SCHEDULES
 from forgeplan.spec.plan import Precision
@@ -175,3 +177,13 @@ def test_gradients_of_bf16_weights_add_up_in_the_dtype_of_reduction(schedule: st
     single = train_and_report(alone(plan), False)
     for name, gradient in single.gradients.items():
         assert (trained.gradients[name].float() - gradient.float()).norm() <= 1e-3 * gradient.float().norm(), name
+
+
+@pytest.mark.parametrize("mesh", [Mesh(dp_shard=2), PP2_FSDP2], ids=["fsdp", "pp, fsdp"])
+def test_parameters_in_host_memory_train_alike(mesh: Mesh, pools: Pools) -> None:
+    plan = plan_of(mesh, "zbv", total_steps=3)
+    program = tuple(evolve(op, offload=True) if isinstance(op, Fsdp) else op for op in plan.program)
+    trained = pools[mesh.world].run("tests.parity.executed:train_and_report", evolve(plan, program=program), False)[0]
+    wanted = train_reference(alone(plan), packed=False)
+    assert trained.losses == pytest.approx(wanted.losses, rel=1e-9)
+    assert trained.norms == pytest.approx(wanted.norms, rel=1e-9)

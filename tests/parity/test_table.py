@@ -139,6 +139,7 @@ TENSOR = [
     ),
     Row("two replicas, tp 2", Mesh(dp_replicate=2, tp=2)),
     Row("hsdp 2x2, tp 2", Mesh(dp_replicate=2, dp_shard=2, tp=2)),
+    Row("fsdp 4, tp 2, reshard over 2", Mesh(dp_shard=4, tp=2), reshard=2),
 ]
 CP2, CP4 = Mesh(cp=2), Mesh(cp=4)
 RING = {"cp": {"attention": "ring"}}
@@ -255,6 +256,7 @@ EXPERTS = [
     Row("ep 4, inside nodes and between", EP4, model=SHARED, axes={"ep": {"hierarchical": True}}, nodes=2),
     Row("fsdp 4, ep 2, scaled gradients", Mesh(dp_shard=4, ep=2), model=SCALED),
     Row("hsdp 2x2, ep 2", Mesh(dp_replicate=2, dp_shard=2, ep=2), model=BIASED),
+    Row("fsdp 8, ep 2, reshard over 2", Mesh(dp_shard=8, ep=2), model=BIASED, reshard=2),
     Row("tp 2, experts", TP2, model=SHARED),
     Row("tp 2, experts, whole sequence", TP2, model=BIASED, axes=WHOLE_SEQUENCE, accumulation=2),
     Row("tp 2, capacity", TP2, model=CROWDED),

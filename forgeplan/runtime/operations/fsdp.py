@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
-from torch.distributed.fsdp._fully_shard import _fully_shard
 from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, HSDPMeshInfo, ShardPlacementResult
 from torch.distributed.tensor import Shard
 
 from forgeplan.plan.operations import Fsdp
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.model.module import Module
+from forgeplan.runtime.parallel.kept import groups_of_kept_parameters
 from forgeplan.runtime.precision import dtype_of
 from forgeplan.runtime.registry import executes
 
@@ -34,7 +33,7 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
         return
     # Logits of further tokens are parts of one product; nobody writes into them.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
-    with _one_group_for_equal_meshes():
+    with groups_of_kept_parameters(bundle.plan.mesh, bundle.device.type):
         for root in bundle.stages or [model]:
             _shard_units(operation, bundle, root)
     # Losses are divided by the counted labels of all ranks, so gradients are summed, not averaged.
@@ -76,7 +75,8 @@ def _shard_units(operation: Fsdp, bundle: Bundle, root: Any) -> None:
             mp_policy=MixedPrecisionPolicy(
                 param_dtype=dtype_of(compute), reduce_dtype=dtype_of(operation.reduce), cast_forward_inputs=False
             ),
-            offload_policy=CPUOffloadPolicy() if operation.offload else OffloadPolicy(),
+            # Pinned memory is for copies to another device.
+            offload_policy=CPUOffloadPolicy(bundle.device.type != "cpu") if operation.offload else OffloadPolicy(),
             reshard_after_forward=reshard,
             shard_placement_fn=placements,
         )
@@ -167,26 +167,3 @@ def _accumulate_in(operation: Fsdp, bundle: Bundle) -> None:
                 parameter.grad = sums.pop(name).to(parameter.dtype)
 
     bundle.after_microbatch = add
-
-
-internals: Any = _fully_shard
-
-
-@contextmanager
-def _one_group_for_equal_meshes() -> Iterator[None]:
-    """Resharding to a number of ranks makes two process groups for every unit; all units can use the same two."""
-    make: Callable[..., Any] = internals._get_post_forward_mesh_info
-    made: dict[Any, Any] = {}
-
-    def memoised(reshard_after_forward: bool | int, mesh_info: Any) -> Any:
-        key = (type(reshard_after_forward), reshard_after_forward)
-        if key not in made:
-            made[key] = make(reshard_after_forward, mesh_info)
-        # Only "reshard to all" gives back the mesh information itself, which belongs to the unit that asks.
-        return mesh_info if reshard_after_forward is True else made[key]
-
-    internals._get_post_forward_mesh_info = memoised
-    try:
-        yield
-    finally:
-        internals._get_post_forward_mesh_info = make
