@@ -7,14 +7,19 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from tests.parity.pool import Pools
+from forgeplan.runtime.selftest.bench import Bench
+from forgeplan.runtime.selftest.pool import Pools
 
 
 @pytest.fixture(scope="session")
-def pools() -> Iterator[Pools]:
-    made = Pools()
-    yield made
-    made.close()
+def bench() -> Iterator[Bench]:
+    with Bench() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def pools(bench: Bench) -> Pools:
+    return bench.pools
 
 
 @pytest.fixture(autouse=True)

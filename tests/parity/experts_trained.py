@@ -12,9 +12,9 @@ from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.executor import Bundle, build, named_views
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.parallel.placed import local
+from forgeplan.runtime.selftest.executed import whole
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
-from tests.parity.executed import whole
 from tests.runtime.model.moe.layers import moe, sigmoid
 from tests.runtime.tiny import Quiet, TinyData, adamw, decoder, execution_plan
 

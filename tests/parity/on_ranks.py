@@ -16,9 +16,9 @@ from forgeplan.runtime.evaluate import evaluate
 from forgeplan.runtime.executor import Bundle, build, named_tensors, named_views
 from forgeplan.runtime.init import initialise
 from forgeplan.runtime.optim.optimizer import build_optimizer
+from forgeplan.runtime.selftest.executed import whole
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
-from tests.parity.executed import whole
 from tests.runtime.test_train import Poisoned
 from tests.runtime.tiny import Quiet, TinyData
 

@@ -19,9 +19,9 @@ from forgeplan.runtime.init import initialise
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.parallel.placed import local
 from forgeplan.runtime.ranks import Ranks
+from forgeplan.runtime.selftest.executed import of_all_stages, whole
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
-from tests.parity.executed import of_all_stages, whole
 from tests.runtime.tiny import Quiet, TinyData
 
 CPU = torch.device("cpu")

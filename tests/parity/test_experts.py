@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
+from forgeplan.runtime.selftest.pool import Pools
 from forgeplan.spec.router.routers import SoftmaxTopk
 from tests.parity.experts_on_ranks import Case, in_one_process
-from tests.parity.pool import Pools
 from tests.runtime.model.moe.layers import moe, sigmoid
 
 EVERYTHING: dict[str, Any] = {

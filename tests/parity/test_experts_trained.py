@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from forgeplan.plan.mesh import Mesh
-from tests.parity.executed import train_plan
+from forgeplan.runtime.selftest.executed import train_plan
+from forgeplan.runtime.selftest.pool import Pools
+from forgeplan.runtime.selftest.reference import train_reference
 from tests.parity.experts_trained import skewed_plan, train_skewed
-from tests.parity.pool import Pools
-from tests.parity.reference import train_reference
 from tests.runtime.model.moe.layers import moe
 from tests.runtime.tiny import decoder, execution_plan
 
@@ -50,7 +50,7 @@ def test_tokens_that_travel_by_node_train_the_same_model(pools: Pools) -> None:
     plan = attrs.evolve(plan, job=attrs.evolve(plan.job, cluster=cluster))
     sizes = pools[4].run("tests.parity.experts_trained:sizes_of_exchanges", plan)
     assert sizes == [(4, 2, 2)] * 4
-    trained = pools[4].run("tests.parity.executed:train_and_report", plan, False)[0]
+    trained = pools[4].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0]
     wanted = train_plan(execution_plan(model=MODEL, accumulation=4, dtype="fp64", total_steps=3), False)
     assert trained.losses == pytest.approx(wanted.losses, rel=1e-12)
     assert trained.norms == pytest.approx(wanted.norms, rel=1e-9)

@@ -13,14 +13,14 @@ from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
 from forgeplan.plan.operations import Fsdp
 from forgeplan.runtime.executor import build
+from forgeplan.runtime.selftest.executed import train_and_report
+from forgeplan.runtime.selftest.pool import Pools
+from forgeplan.runtime.selftest.reference import train_reference
+from forgeplan.runtime.selftest.rows.pipeline import PP2, PP2_FSDP2, stages
 from forgeplan.spec.operation.pp import SCHEDULES
 from forgeplan.spec.plan import Precision
 from tests.parity import stages_on_ranks
-from tests.parity.executed import train_and_report
-from tests.parity.pool import Pools
-from tests.parity.reference import train_reference
 from tests.parity.test_ranks import alone
-from tests.parity.test_table import PP2, PP2_FSDP2, stages
 from tests.runtime.tiny import decoder, execution_plan
 
 HERE = "tests.parity.stages_on_ranks"
@@ -83,7 +83,7 @@ def test_an_evaluation_leaves_no_parameter_gathered(interrupted: bool, pools: Po
 @pytest.mark.parametrize("schedule", ["one_f_one_b", "dualpipe_v"])
 def test_evaluations_between_steps_change_no_bit_of_training(schedule: str, pools: Pools) -> None:
     plan = plan_of(PP2_FSDP2, schedule, total_steps=3)
-    trained = pools[4].run("tests.parity.executed:train_and_report", plan, False)[0]
+    trained = pools[4].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0]
     with_evaluations = pools[4].run("tests.parity.on_ranks:train_between_evaluations", plan)[0]
     assert with_evaluations == list(zip(trained.losses, trained.norms, strict=True))
 
@@ -158,7 +158,7 @@ def test_gradients_of_split_backward_add_up_in_the_dtype_of_reduction(schedule: 
     """Under FSDP; looped_bfs has the same four stages and computes the gradients of weights with the others."""
     precision = Precision(params="fp32", compute="bf16", reduce="fp32", moments="fp32")
     split, full = (
-        pools[4].run("tests.parity.executed:train_and_report", plan, False)[0].gradients
+        pools[4].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0].gradients
         for plan in (
             plan_of(PP2_FSDP2, name, precision=precision, accumulation=8, micro=1, total_steps=1)
             for name in (schedule, "looped_bfs")
@@ -173,7 +173,7 @@ def test_gradients_of_bf16_weights_add_up_in_the_dtype_of_reduction(schedule: st
     """Where no parameter is sharded: 64 parts, each rounded to bf16, are summed in fp32 as in one process."""
     precision = Precision(params="bf16", compute="fp32", reduce="fp32", moments="fp32")
     plan = plan_of(PP2, schedule, precision=precision, accumulation=64, micro=1, total_steps=1)
-    trained = pools[2].run("tests.parity.executed:train_and_report", plan, False)[0]
+    trained = pools[2].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0]
     single = train_and_report(alone(plan), False)
     for name, gradient in single.gradients.items():
         assert (trained.gradients[name].float() - gradient.float()).norm() <= 1e-3 * gradient.float().norm(), name
@@ -183,7 +183,9 @@ def test_gradients_of_bf16_weights_add_up_in_the_dtype_of_reduction(schedule: st
 def test_parameters_in_host_memory_train_alike(mesh: Mesh, pools: Pools) -> None:
     plan = plan_of(mesh, "zbv", total_steps=3)
     program = tuple(evolve(op, offload=True) if isinstance(op, Fsdp) else op for op in plan.program)
-    trained = pools[mesh.world].run("tests.parity.executed:train_and_report", evolve(plan, program=program), False)[0]
+    trained = pools[mesh.world].run(
+        "forgeplan.runtime.selftest.executed:train_and_report", evolve(plan, program=program), False
+    )[0]
     wanted = train_reference(alone(plan), packed=False)
     assert trained.losses == pytest.approx(wanted.losses, rel=1e-9)
     assert trained.norms == pytest.approx(wanted.norms, rel=1e-9)

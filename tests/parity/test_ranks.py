@@ -10,11 +10,11 @@ from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
 from forgeplan.runtime.executor import build
 from forgeplan.runtime.loss import forward_loss
+from forgeplan.runtime.selftest.executed import train_and_report
+from forgeplan.runtime.selftest.pool import Pools, RankFailed
+from forgeplan.runtime.selftest.reference import train_reference
 from forgeplan.spec.plan import Precision
 from tests.parity import on_ranks
-from tests.parity.executed import train_and_report
-from tests.parity.pool import Pools, RankFailed
-from tests.parity.reference import train_reference
 from tests.runtime.tiny import TinyData, decoder, execution_plan
 
 FSDP2 = Mesh(dp_shard=2)
@@ -73,7 +73,7 @@ def test_an_evaluation_leaves_no_parameter_gathered(
 
 def test_evaluations_between_steps_change_no_bit_of_training(pools: Pools) -> None:
     plan = execution_plan(mesh=FSDP2, accumulation=2, total_steps=4)
-    trained = pools[2].run("tests.parity.executed:train_and_report", plan, False)[0]
+    trained = pools[2].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0]
     with_evaluations = pools[2].run("tests.parity.on_ranks:train_between_evaluations", plan)[0]
     assert with_evaluations == list(zip(trained.losses, trained.norms, strict=True))
 
@@ -114,7 +114,7 @@ def test_bf16_compute_is_the_same_policy_with_and_without_fsdp(pools: Pools) -> 
     """Stated bounds of bf16: loss 5e-4, norm 1e-2, gradients of step 1 5e-3."""
     precision = Precision(params="fp32", compute="bf16", reduce="fp32", moments="fp32")
     plan = execution_plan(mesh=FSDP2, precision=precision, accumulation=2, total_steps=2)
-    sharded = pools[2].run("tests.parity.executed:train_and_report", plan, False)[0]
+    sharded = pools[2].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0]
     single = train_and_report(alone(plan), False)
     assert sharded.losses == pytest.approx(single.losses, rel=5e-4)
     assert sharded.norms == pytest.approx(single.norms, rel=1e-2)
@@ -128,7 +128,7 @@ def test_gradients_may_be_reduced_in_every_microbatch(pools: Pools) -> None:
     plan = execution_plan(mesh=FSDP2, dtype="fp64", accumulation=4, micro=1)
     cluster = attrs.evolve(plan.job.cluster, arch="sm90")
     plan = attrs.evolve(plan, job=attrs.evolve(plan.job, cluster=cluster))
-    trained = pools[2].run("tests.parity.executed:train_and_report", plan, False)[0]
+    trained = pools[2].run("forgeplan.runtime.selftest.executed:train_and_report", plan, False)[0]
     wanted = train_reference(alone(plan), packed=False)
     assert trained.losses == pytest.approx(wanted.losses, rel=1e-9)
     assert trained.norms == pytest.approx(wanted.norms, rel=1e-9)
@@ -140,7 +140,9 @@ def test_gradients_of_bf16_weights_add_up_in_the_dtype_of_reduction(pools: Pools
     plan = execution_plan(mesh=FSDP2, precision=precision, accumulation=128, micro=1, total_steps=1)
     cluster = attrs.evolve(plan.job.cluster, arch="sm90")
     often = attrs.evolve(plan, job=attrs.evolve(plan.job, cluster=cluster))
-    once, each = (pools[2].run("tests.parity.executed:train_and_report", p, False)[0] for p in (plan, often))
+    once, each = (
+        pools[2].run("forgeplan.runtime.selftest.executed:train_and_report", p, False)[0] for p in (plan, often)
+    )
     assert {gradient.dtype for gradient in each.gradients.values()} == {torch.bfloat16}
     summed_once, summed_each = (
         torch.cat([trained.gradients[name].float().flatten() for name in once.gradients]) for trained in (once, each)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.parity.pool import Pools
+from forgeplan.runtime.selftest.pool import Pools
 from tests.parity.ring_on_ranks import LENGTH, WIDTH, Case, Found
 
 WITHIN = {torch.float64: 1e-14, torch.float32: 1e-5, torch.bfloat16: 1e-2}

@@ -14,7 +14,7 @@ from forgeplan.analysis import analyse
 from forgeplan.compiler import emit
 from forgeplan.diagnostics.codes import registered
 from forgeplan.plan.codec import dumps
-from tests.parity.pool import Pools
+from forgeplan.runtime.selftest.pool import Pools
 from tests.plans.drawn import AXES, RECOMPUTE, SCHEDULES, Drawn, plans
 from tests.plans.on_ranks import run_and_resume
 

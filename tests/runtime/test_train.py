@@ -14,11 +14,11 @@ from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.data.microbatch import NOT_COUNTED, Microbatch
 from forgeplan.runtime.executor import Bundle, build, named_tensors
 from forgeplan.runtime.optim.optimizer import Optimizer, build_optimizer
+from forgeplan.runtime.selftest.reference import train_reference
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import Outcome, train
 from forgeplan.spec.nonfinite.policies import Skip, Stop
 from forgeplan.spec.schedule.shapes import Constant
-from tests.parity.reference import train_reference
 from tests.runtime.tiny import Quiet, TinyData, decoder, execution_plan, steps
 
 CPU = torch.device("cpu")

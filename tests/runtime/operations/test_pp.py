@@ -16,9 +16,9 @@ from forgeplan.plan.mesh import Mesh
 from forgeplan.plan.operations import Build, Pp
 from forgeplan.runtime.executor import build
 from forgeplan.runtime.optim.optimizer import build_optimizer
+from forgeplan.runtime.selftest.pool import Pools, RankFailed
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
-from tests.parity.pool import Pools, RankFailed
 from tests.runtime.tiny import Quiet, TinyData, decoder, execution_plan
 
 CPU = torch.device("cpu")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 from torch.distributed.tensor import DTensor
 
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.executor import Bundle, build, named_views
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.parallel.placed import local
+from forgeplan.runtime.selftest.data import Quiet, TinyData
+from forgeplan.runtime.selftest.reference import Trained
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
-from tests.parity.reference import Trained
-from tests.runtime.tiny import Quiet, TinyData
 
 
 class Recording:
@@ -23,10 +23,11 @@ class Recording:
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle, self.inner = bundle, build_optimizer(bundle)
+        self.groups, self.peak_rate = self.inner.groups, self.inner.peak_rate
         self.gradients: dict[str, Tensor] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    def named_state(self) -> dict[str, dict[str, Tensor]]:
+        return self.inner.named_state()
 
     def update(self, rate: float) -> None:
         if not self.gradients:
@@ -36,8 +37,9 @@ class Recording:
         self.inner.update(rate)
 
 
-def train_plan(plan: ExecutionPlan, packed: bool) -> Trained:
-    bundle = build(plan, torch.device("cpu"))
+def train_plan(plan: ExecutionPlan, packed: bool, device_type: str = "cpu") -> Trained:
+    """Train on this process, which is one of the plan's ranks, on tiny data. Collective over all ranks."""
+    bundle = build(plan, _own_device(device_type))
     initial = of_all_stages(bundle, whole(named_views(bundle)))
     optimizer, services = Recording(bundle), Quiet()
     train(plan, bundle, optimizer, TinyData(plan, bundle.meshes.data_rank, packed), TrainState(), services)
@@ -51,17 +53,22 @@ def train_plan(plan: ExecutionPlan, packed: bool) -> Trained:
     )
 
 
-def train_and_report(plan: ExecutionPlan, packed: bool) -> Any:
+def train_and_report(plan: ExecutionPlan, packed: bool, device_type: str = "cpu") -> Any:
     """In a pool: everything from rank 0, from the others what must be the same there."""
-    trained = train_plan(plan, packed)
-    is_first = not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0
+    trained = train_plan(plan, packed, device_type)
+    is_first = not distributed.is_initialized() or distributed.get_rank() == 0
     return trained if is_first else (trained.losses, trained.norms, trained.rates)
 
 
+def _own_device(device_type: str) -> torch.device:
+    return torch.device("cpu") if device_type == "cpu" else torch.device(device_type, torch.cuda.current_device())
+
+
+@torch.no_grad()
 def whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copies of the global tensors. Collective."""
+    """Copies of the global tensors, on the CPU. Collective."""
     return {
-        name: (t.detach().full_tensor() if isinstance(t, DTensor) else t.detach()).clone()
+        name: (t.full_tensor() if isinstance(t, DTensor) else t).detach().cpu().clone()
         for name, t in tensors.items()
     }
 
@@ -72,5 +79,5 @@ def of_all_stages(bundle: Bundle, tensors: dict[str, Tensor]) -> dict[str, Tenso
     if group.size == 1:
         return tensors
     stages: list[Any] = [None] * group.size
-    torch.distributed.all_gather_object(stages, tensors, group=group.process_group)
+    distributed.all_gather_object(stages, tensors, group=group.process_group)
     return {name: tensor for stage in stages for name, tensor in stage.items()}

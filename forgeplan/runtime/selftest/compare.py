@@ -1,0 +1,89 @@
+"""How far is what a layout trained from what one process trained?
+
+Compared are loss, gradient norm and learning rate of every step, each tensor's gradient at step 1 and, in fp64, each
+weight at the end relative to how far it moved. Not in fp32: where a gradient is nearly zero, AdamW divides round-off by
+its own root and makes whole steps of it. Initial weights are the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isfinite
+
+import torch
+from attrs import frozen
+from torch import Tensor
+
+from forgeplan.runtime.selftest.reference import Trained
+
+WITHIN = {"fp64": 1e-9, "fp32": 1e-5}
+
+
+@frozen
+class Deviation:
+    """One number or tensor that was compared. `value` is relative; infinite where there is nothing to compare with."""
+
+    what: str
+    value: float
+    within: float
+
+    @property
+    def is_same(self) -> bool:
+        return self.value <= self.within
+
+    @property
+    def excess(self) -> float:
+        """In multiples of what is allowed."""
+        if not isfinite(self.value):
+            return inf
+        return self.value / self.within if self.within else inf if self.value else 0.0
+
+
+def deviations(trained: Trained, wanted: Trained, dtype: str) -> list[Deviation]:
+    """Everything that can be compared in that dtype; `worst` of it tells the most."""
+    within = WITHIN[dtype]
+    found = [
+        *_of_steps("loss", trained.losses, wanted.losses, within),
+        *_of_steps("gradient norm", trained.norms, wanted.norms, within),
+        *_of_steps("learning rate", trained.rates, wanted.rates, within),
+        *_of_tensors("initial {}", trained.initial, wanted.initial, wanted.initial, 0.0),
+        *_of_tensors("gradient of {}", trained.gradients, wanted.gradients, wanted.gradients, within),
+    ]
+    if dtype == "fp64":
+        moved = {name: wanted.weights[name] - initial for name, initial in wanted.initial.items()}
+        found += _of_tensors("{} at the end", trained.weights, wanted.weights, moved, within)
+    return found
+
+
+def worst(found: list[Deviation]) -> Deviation:
+    """The one that uses most of what it is allowed, the first of several."""
+    return max(found, key=lambda deviation: deviation.excess)
+
+
+def _of_steps(what: str, ours: list[float], theirs: list[float], within: float) -> Iterator[Deviation]:
+    if len(ours) != len(theirs):
+        yield Deviation(f"{what}: {len(ours)} steps instead of {len(theirs)}", inf, within)
+    for step, (our, their) in enumerate(zip(ours, theirs, strict=False), start=1):
+        yield Deviation(f"{what} of step {step}", _relative(abs(our - their), abs(their)), within)
+
+
+def _of_tensors(
+    what: str, ours: dict[str, Tensor], theirs: dict[str, Tensor], scales: dict[str, Tensor], within: float
+) -> Iterator[Deviation]:
+    for name in sorted(ours.keys() ^ theirs.keys()):
+        yield Deviation(f"{what.format(name)}, which only one of the two has", inf, within)
+    for name in (name for name in theirs if name in ours):
+        our, their = ours[name], theirs[name]
+        if our.shape != their.shape:
+            yield Deviation(f"{what.format(name)}, in another shape", inf, within)
+            continue
+        yield Deviation(what.format(name), _relative(_norm(our - their), _norm(scales[name])), within)
+
+
+def _norm(x: Tensor) -> float:
+    return float(torch.linalg.vector_norm(x.double()))
+
+
+def _relative(distance: float, scale: float) -> float:
+    """The share of the scale; of nothing, only nothing is no deviation."""
+    return distance / scale if scale else 0.0 if distance == 0 else inf
