@@ -72,7 +72,7 @@ def test_a_model_that_does_not_exist_writes_nothing(give: Give) -> None:
 def test_help_names_every_command(give: Give, option: str) -> None:
     said = give(option)
     assert said.exit_code == 0
-    for name in ("compile", "doctor", "explain", "fmt", "generate", "graph", "lint", "new", "run", "test"):
+    for name in ("compile", "doctor", "explain", "fmt", "generate", "graph", "lint", "new", "run", "selftest", "test"):
         assert f"\n  {name} " in said.out
     assert "..." not in said.out.partition("Commands:")[2]
 

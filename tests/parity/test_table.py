@@ -1,4 +1,4 @@
-"""Does every layout train what one process trains? The rows are those of `forgeplan selftest --all`."""
+"""Does every layout train what one process trains? The rows are those of `forgeplan selftest`, in `selftest/rows/`."""
 
 from __future__ import annotations
 

@@ -10,10 +10,11 @@ from attrs import evolve
 
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
-from forgeplan.runtime.selftest.compare import Deviation, deviations
+from forgeplan.runtime.selftest.compare import deviations
 from forgeplan.runtime.selftest.executed import train_and_report, train_plan
 from forgeplan.runtime.selftest.pool import Pools, RankFailed, in_one_line
 from forgeplan.runtime.selftest.reference import Trained, train_reference
+from forgeplan.runtime.selftest.result import Deviation
 
 _SHARED_MICRO = 2
 """Sequences of a microbatch of references that several plans share."""

@@ -8,35 +8,15 @@ its own root and makes whole steps of it. Initial weights are the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isfinite
+from math import inf
 
 import torch
-from attrs import frozen
 from torch import Tensor
 
 from forgeplan.runtime.selftest.reference import Trained
+from forgeplan.runtime.selftest.result import Deviation
 
 WITHIN = {"fp64": 1e-9, "fp32": 1e-5}
-
-
-@frozen
-class Deviation:
-    """One number or tensor that was compared. `value` is relative; infinite where there is nothing to compare with."""
-
-    what: str
-    value: float
-    within: float
-
-    @property
-    def is_same(self) -> bool:
-        return self.value <= self.within
-
-    @property
-    def excess(self) -> float:
-        """In multiples of what is allowed."""
-        if not isfinite(self.value):
-            return inf
-        return self.value / self.within if self.within else inf if self.value else 0.0
 
 
 def deviations(trained: Trained, wanted: Trained, dtype: str) -> list[Deviation]:

@@ -68,8 +68,7 @@ def _own_device(device_type: str) -> torch.device:
 def whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copies of the global tensors, on the CPU. Collective."""
     return {
-        name: (t.full_tensor() if isinstance(t, DTensor) else t).detach().cpu().clone()
-        for name, t in tensors.items()
+        name: (t.full_tensor() if isinstance(t, DTensor) else t).detach().cpu().clone() for name, t in tensors.items()
     }
 
 

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import multiprocessing
 import os
+import pickle
 import signal
 import tempfile
 import traceback
@@ -102,7 +103,7 @@ class Pool:
             if self.pipes[rank] not in ready:
                 continue
             try:
-                failure, answer = self.pipes[rank].recv()
+                failure, answer = pickle.loads(self.pipes[rank].recv_bytes())
             except (EOFError, OSError) as error:
                 raise RankFailed(f"rank {rank}: the process died", self._last_lines(rank)) from error
             if failure:
@@ -179,12 +180,13 @@ def serve(pipe: Connection, rank: int, world: int, device_type: str, patience_se
                 timeout=timedelta(seconds=patience_seconds),
             )
             module, name = function.split(":")
-            answer = ("", getattr(importlib.import_module(module), name)(*args))
+            # By value: else every tensor of an answer is a file that both sides keep open.
+            answer = pickle.dumps(("", getattr(importlib.import_module(module), name)(*args)))
             distributed.destroy_process_group()
         except BaseException as error:
-            answer = (in_one_line(error), traceback.format_exc())
+            answer = pickle.dumps((in_one_line(error), traceback.format_exc()))
         with contextlib.suppress(BrokenPipeError):
-            pipe.send(answer)
+            pipe.send_bytes(answer)
 
 
 def _print_into(log: str) -> None:

@@ -1,9 +1,8 @@
-"""How does each chosen layout fare, and which ones is there no room for here?"""
+"""How is a row run on this machine, and is there room for its ranks?"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import torch
@@ -11,30 +10,13 @@ from attrs import frozen
 
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.runtime.selftest.bench import Bench
-from forgeplan.runtime.selftest.compare import Deviation, worst
+from forgeplan.runtime.selftest.compare import worst
 from forgeplan.runtime.selftest.pool import RankFailed
+from forgeplan.runtime.selftest.result import Result
 from forgeplan.runtime.selftest.row import Row
 
 RANK_BYTES = 300_000_000
 """What a rank of a tiny plan takes beside what it shares with the other ranks, rounded up."""
-
-
-@frozen
-class Result:
-    """`status` is same, differs, failed (a rank raised or died) or not_run."""
-
-    row: Row
-    status: str
-    deviation: Deviation | None = None
-    """The largest, measured by what is allowed."""
-    reason: str = ""
-    """In one line, why it failed or was not run."""
-    details: str = ""
-    seconds: float = 0.0
-
-    @property
-    def is_bad(self) -> bool:
-        return self.status in ("differs", "failed")
 
 
 @frozen
@@ -60,20 +42,16 @@ def room_for(device_type: str) -> Room:
     return Room(num_devices, f"each takes a device, and there {'is' if num_devices == 1 else 'are'} {num_devices}")
 
 
-def run(rows: Iterable[Row], bench: Bench, room: Room) -> Iterator[Result]:
-    """One row after the other; a row that fails does not keep the others from running."""
-    for row in rows:
-        if row.num_ranks > max(1, room.num_ranks):
-            yield Result(row, "not_run", reason=f"{row.num_ranks} ranks: {room.limit}")
-            continue
-        begin = time.monotonic()
-        try:
-            deviation = worst(bench.deviations(row.plan(), row.packed))
-        except RankFailed as error:
-            yield Result(row, "failed", None, error.reason, error.details, time.monotonic() - begin)
-            continue
-        status = "same" if deviation.is_same else "differs"
-        yield Result(row, status, deviation, seconds=time.monotonic() - begin)
+def run_row(row: Row, bench: Bench, room: Room) -> Result:
+    """A row that fails does so in its result, and keeps no other from running."""
+    if row.num_ranks > max(1, room.num_ranks):
+        return Result(row, "not_run", reason=f"{row.num_ranks} ranks: {room.limit}")
+    begin = time.monotonic()
+    try:
+        deviation = worst(bench.deviations(row.plan(), row.packed))
+    except RankFailed as error:
+        return Result(row, "failed", None, error.reason, error.details, time.monotonic() - begin)
+    return Result(row, "same" if deviation.is_same else "differs", deviation, seconds=time.monotonic() - begin)
 
 
 def _free_bytes() -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from forgeplan.diagnostics.refusal import UsageError
-from forgeplan.diagnostics.suggest import nearest
+from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.runtime.selftest.row import Row
 from forgeplan.runtime.selftest.rows.context import CONTEXT
 from forgeplan.runtime.selftest.rows.dense import LAYOUTS, LOSSES, MODELS, SCHEDULES, SINGLE
@@ -27,9 +27,9 @@ def chosen(patterns: Iterable[str], every: bool) -> list[Row]:
     wanted = [pattern.casefold() for pattern in patterns]
     for pattern in wanted:
         if not any(_has(row, pattern) for row in TABLE):
-            near = nearest(pattern, [row.name for row in TABLE])
-            meant = f"nearest: {', '.join(near)}" if near else "`forgeplan selftest --list --all` shows their names"
-            raise UsageError(f"no row of the table has {pattern!r} in its name\n  help: {meant}")
+            meant = nearest(pattern, [row.name for row in TABLE])
+            help = did_you_mean(meant) if meant else "`forgeplan selftest --list --all` shows all names"
+            raise UsageError(f"no row of the table has {pattern!r} in its name\n  help: {help}")
     if wanted:
         return [row for row in TABLE if any(_has(row, pattern) for pattern in wanted)]
     return [row for row in TABLE if every or row.quick]

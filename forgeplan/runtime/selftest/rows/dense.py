@@ -22,7 +22,7 @@ from forgeplan.spec.schedule.shapes import Constant, Cosine, Linear, Rex, Wsd
 
 LAYOUTS = [
     Row("one process, one microbatch"),
-    Row("one process, four microbatches", accumulation=4),
+    Row("one process, four microbatches", accumulation=4, quick=True),
     Row("one process, recompute", recompute="full"),
     Row("fsdp 2", FSDP2),
     Row("fsdp 2, four microbatches", FSDP2, accumulation=4),
@@ -30,7 +30,7 @@ LAYOUTS = [
     Row("fsdp 4", FSDP4),
     Row("fsdp 4, two microbatches, recompute", FSDP4, accumulation=2, recompute="full"),
     Row("hsdp 2x2", HSDP),
-    Row("hsdp 2x2, two microbatches", HSDP, accumulation=2),
+    Row("hsdp 2x2, two microbatches", HSDP, accumulation=2, quick=True),
     Row("two replicas", REPLICAS),
     Row("two replicas, two microbatches", REPLICAS, accumulation=2),
     Row("fsdp 2, always reshard", FSDP2, reshard="always", accumulation=2),
@@ -41,7 +41,7 @@ MODELS = [
     Row("tied, one process", model={"tie": True}, accumulation=2),
     Row("tied, fsdp 2, recompute", FSDP2, model={"tie": True}, recompute="full"),
     Row("tied, fsdp 4, two microbatches", FSDP4, model={"tie": True}, accumulation=2),
-    Row("q/k norm, fsdp 2, packed", FSDP2, model=NORMED, packed=True, accumulation=2),
+    Row("q/k norm, fsdp 2, packed", FSDP2, model=NORMED, packed=True, accumulation=2, quick=True),
     Row("q/k norm, hsdp, packed, recompute", HSDP, model=NORMED, packed=True, recompute="full"),
     Row("one kv head, q/k norm, tied, fsdp 4", FSDP4, model=MULTI_QUERY),
     Row("uneven shapes, one process", model=RAGGED, accumulation=4),
@@ -66,6 +66,6 @@ SCHEDULES = [
 ]
 SINGLE = [
     Row("fp32, one process", dtype="fp32", accumulation=4),
-    Row("fp32, fsdp 2", FSDP2, dtype="fp32", recompute="full"),
+    Row("fp32, fsdp 2", FSDP2, dtype="fp32", recompute="full", quick=True),
     Row("fp32, hsdp 2x2, tied", HSDP, dtype="fp32", model={"tie": True}, accumulation=2),
 ]

@@ -39,6 +39,7 @@ PIPELINE = [
         packed=True,
         model=THREE | NORMED,
         axes=stages("one_f_one_b", layers=3),
+        quick=True,
     ),
     Row(
         "pp 2, interleaved, cuts, dropout, recompute",
@@ -68,12 +69,29 @@ PIPELINE = [
     ),
     Row("pp 2, fsdp 2", PP2_FSDP2, accumulation=4, axes=stages("one_f_one_b")),
     Row("pp 2, fsdp 2, gpipe, recompute", PP2_FSDP2, accumulation=2, recompute="full", axes=stages("gpipe")),
-    Row("pp 2, fsdp 2, interleaved, packed", PP2_FSDP2, accumulation=4, packed=True, axes=stages("interleaved")),
+    Row(
+        "pp 2, fsdp 2, interleaved, packed",
+        PP2_FSDP2,
+        accumulation=4,
+        packed=True,
+        axes=stages("interleaved"),
+        quick=True,
+    ),
     Row("pp 2, fsdp 2, zero bubble", PP2_FSDP2, accumulation=4, reshard="never", axes=stages("zero_bubble")),
     Row("pp 2, fsdp 2, zbv, recompute", PP2_FSDP2, 4, "full", "never", axes=stages("zbv")),
-    Row("pp 2, two replicas, dualpipe_v", Mesh(pp=2, dp_replicate=2), 4, None, "never", axes=stages("dualpipe_v")),
+    Row(
+        "pp 2, two replicas, dualpipe_v",
+        Mesh(pp=2, dp_replicate=2),
+        4,
+        None,
+        "never",
+        axes=stages("dualpipe_v"),
+        quick=True,
+    ),
     Row("pp 2, tp 2, dropout", PP2_TP2, accumulation=4, model=DROPPING, axes=stages("one_f_one_b")),
-    Row("pp 2, tp 2, zero bubble, packed", PP2_TP2, accumulation=4, packed=True, axes=stages("zero_bubble")),
+    Row(
+        "pp 2, tp 2, zero bubble, packed", PP2_TP2, accumulation=4, packed=True, axes=stages("zero_bubble"), quick=True
+    ),
     Row(
         "pp 2, tp 2, whole sequence, interleaved",
         PP2_TP2,
@@ -81,7 +99,7 @@ PIPELINE = [
         model={"bias": True, "norm": "layer", "qk_norm": True},
         axes=stages("interleaved") | WHOLE_SEQUENCE,
     ),
-    Row("pp 2, cp 2, packed", Mesh(pp=2, cp=2), accumulation=4, packed=True, axes=stages("one_f_one_b")),
+    Row("pp 2, cp 2, packed", Mesh(pp=2, cp=2), accumulation=4, packed=True, axes=stages("one_f_one_b"), quick=True),
     Row("pp 2, cp 2, zbv, dropout", Mesh(pp=2, cp=2), 4, None, "never", model=DROPPING, axes=stages("zbv")),
     Row("pp 2, fsdp 2, tp 2", Mesh(pp=2, dp_shard=2, tp=2), accumulation=2, axes=stages("one_f_one_b")),
 ]
