@@ -16,6 +16,7 @@ from forgeplan.dsl.values import Value
 from forgeplan.dsl.view import View
 from forgeplan.dsl.vocabulary import structural
 from forgeplan.spec import types as t
+from forgeplan.spec.job import ABSENT
 
 _PLACE = Span(COMMAND_LINE, 0, 0)
 
@@ -23,11 +24,14 @@ _PLACE = Span(COMMAND_LINE, 0, 0)
 def statements(view: View, values: Mapping[str, Any]) -> list[Contribution]:
     """Statements of the command line for structured values by path; fields that exclude one of them give way.
 
-    A component is given by its name, a map as a dict.
+    A component is given by its name, a map as a dict; `ABSENT` takes out what is written.
     """
     group = Group(COMMAND_LINE_LAYER)
     found: list[Contribution] = []
     for path, python in values.items():
+        if python is ABSENT:
+            found.append(_statement(path, "delete", None, group))
+            continue
         slot = view.slot(path.split("."))
         found += [_statement(other, "delete", None, group) for other in _excluded(view, path)]
         expr = _expression(python, slot.type if slot is not None else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from attrs import field, frozen
@@ -10,6 +11,14 @@ from attrs import field, frozen
 from forgeplan.diagnostics.span import NOWHERE, Span
 from forgeplan.spec.plan import Plan
 from forgeplan.spec.provenance import Leaf
+
+
+class _Marker(Enum):
+    ABSENT = "absent"
+
+
+ABSENT = _Marker.ABSENT
+"""In place of a value, for `Job.vary`: what is written at the path is taken out, as by `delete`."""
 
 
 @frozen
@@ -49,7 +58,8 @@ class Job:
     sources: Mapping[str, str]
     """sha256 of every file that took part, by name."""
     vary: Callable[[Mapping[str, Any]], Job] = field(eq=False, repr=False)
-    """The same job with other final values at some paths, as if written on the command line; the rest is recomputed."""
+    """The same job with other final values (or `ABSENT`) at some paths, as if written on the command line; the rest is
+    recomputed. A path stands behind those that it is below."""
     place: Span = NOWHERE
     """Of the plan's name, for what no smaller place stands for."""
     is_damaged: bool = False

@@ -12,6 +12,7 @@ from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.dsl.load import load
 from forgeplan.spec import types as t
 from forgeplan.spec.derived import Derived
+from forgeplan.spec.job import ABSENT
 from forgeplan.spec.quantity import SEQUENCES, SHARE, TOKENS, Quantity
 from tests.dsl.plans import CONTEXT, codes, described, extended, job_of, only, read, values
 
@@ -55,6 +56,14 @@ def test_components_lists_and_maps_are_varied_by_name() -> None:
     share = Quantity(1, SHARE)
     assert values(job.vary({"mixture": {"web": share}}), "mixture") == [{"web": share}]
     assert values(job.vary({"mixture": None}), "mixture") == [None]
+
+
+def test_what_is_written_can_be_taken_out() -> None:
+    job = job_of("apply = [recompute { mode = full }, compile]\nbudget = { steps = 9 steps }\ntokenizer = byte {}")
+    bare = job.vary({"apply.compile": ABSENT, "tokenizer": ABSENT})
+    assert values(bare, "apply", "apply.recompute.mode", "tokenizer") == [("recompute",), "full", None]
+    assert "apply.compile.backend" not in bare.leaves
+    assert values(job, "apply") == [("recompute", "compile")]
 
 
 def test_a_varied_value_that_is_rejected_is_absent() -> None:
