@@ -11,7 +11,7 @@ from attrs import evolve
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
 from forgeplan.runtime.selftest.compare import deviations
-from forgeplan.runtime.selftest.executed import train_and_report, train_plan
+from forgeplan.runtime.selftest.executed import Common, train_and_report, train_plan
 from forgeplan.runtime.selftest.pool import Pools, RankFailed, in_one_line
 from forgeplan.runtime.selftest.reference import Trained, train_reference
 from forgeplan.runtime.selftest.result import Deviation
@@ -47,10 +47,10 @@ class Bench:
             return _here(plan, packed, self.device_type)
         function = f"{train_and_report.__module__}:{train_and_report.__name__}"
         trained, *others = self.pools[plan.mesh.world].run(function, plan, packed, self.device_type)
-        first = (trained.losses, trained.norms, trained.rates)
+        first = Common.of(trained)
         for rank, other in enumerate(others, start=1):
-            if repr(other) != repr(first):  # as text, in which NaN is NaN
-                raise RankFailed(f"ranks 0 and {rank} report other losses, norms or rates", f"{first}\n{other}")
+            if difference := first.difference(other):
+                raise RankFailed(f"ranks 0 and {rank} {difference}", f"{first.numbers}\n{other.numbers}")
         return trained
 
     def reference(self, plan: ExecutionPlan, packed: bool) -> Trained:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import torch
+from attrs import frozen
 from torch import Tensor, distributed
 from torch.distributed.tensor import DTensor
 
@@ -18,36 +20,31 @@ from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
 
 
-class Recording:
-    """The plan's optimizer, which also keeps the gradients of the first update."""
+def keep_first_gradients(bundle: Bundle) -> dict[str, Tensor]:
+    """Where the gradients of the first step will be, whole, from before they are clipped. Collective in that step."""
+    kept: dict[str, Tensor] = {}
 
-    def __init__(self, bundle: Bundle) -> None:
-        self.bundle, self.inner = bundle, build_optimizer(bundle)
-        self.groups, self.peak_rate = self.inner.groups, self.inner.peak_rate
-        self.gradients: dict[str, Tensor] = {}
-
-    def named_state(self) -> dict[str, dict[str, Tensor]]:
-        return self.inner.named_state()
-
-    def update(self, rate: float) -> None:
-        if not self.gradients:
-            self.gradients = whole(
-                {place.name: place.view(local(p.grad)) for place, p in self.bundle.parts() if p.grad is not None}
+    def keep() -> None:
+        if not kept:
+            kept.update(
+                whole({place.name: place.view(local(p.grad)) for place, p in bundle.parts() if p.grad is not None})
             )
-        self.inner.update(rate)
+
+    bundle.complete_gradients.append(keep)
+    return kept
 
 
 def train_plan(plan: ExecutionPlan, packed: bool, device_type: str = "cpu") -> Trained:
     """Train on this process, which is one of the plan's ranks, on tiny data. Collective over all ranks."""
     bundle = build(plan, _own_device(device_type))
     initial = of_all_stages(bundle, whole(named_views(bundle)))
-    optimizer, services = Recording(bundle), Quiet()
+    gradients, optimizer, services = keep_first_gradients(bundle), build_optimizer(bundle), Quiet()
     train(plan, bundle, optimizer, TinyData(plan, bundle.meshes.data_rank, packed), TrainState(), services)
     return Trained(
         [r.loss for r in services.reports],
         [r.grad_norm for r in services.reports],
         [r.lr for r in services.reports],
-        of_all_stages(bundle, optimizer.gradients),
+        of_all_stages(bundle, gradients),
         initial,
         of_all_stages(bundle, whole(named_views(bundle))),
     )
@@ -57,7 +54,29 @@ def train_and_report(plan: ExecutionPlan, packed: bool, device_type: str = "cpu"
     """In a pool: everything from rank 0, from the others what must be the same there."""
     trained = train_plan(plan, packed, device_type)
     is_first = not distributed.is_initialized() or distributed.get_rank() == 0
-    return trained if is_first else (trained.losses, trained.norms, trained.rates)
+    return trained if is_first else Common.of(trained)
+
+
+@frozen
+class Common:
+    """What every rank has alike: numbers of steps, and the bits of all initial tensors."""
+
+    numbers: tuple[list[float], list[float], list[float]]
+    initial: dict[str, str]
+
+    @classmethod
+    def of(cls, trained: Trained) -> Common:
+        as_bytes = {name: t.flatten().view(torch.uint8).numpy().tobytes() for name, t in trained.initial.items()}
+        digests = {name: sha256(data).hexdigest() for name, data in as_bytes.items()}
+        return cls((trained.losses, trained.norms, trained.rates), digests)
+
+    def difference(self, other: Common) -> str:
+        """What ranks do not agree on; empty where they do."""
+        for name, digest in self.initial.items():
+            if other.initial.get(name) != digest:
+                return f"begin with other values of {name}"
+        # As text, in which NaN is NaN.
+        return "" if repr(self.numbers) == repr(other.numbers) else "report other losses, norms or rates"
 
 
 def _own_device(device_type: str) -> torch.device:

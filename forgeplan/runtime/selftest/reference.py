@@ -28,7 +28,7 @@ CPU = torch.device("cpu")
 
 @frozen
 class Trained:
-    """What a run is compared by; all tensors are whole and on the CPU. Gradients are those of the first step, after
+    """What a run is compared by; all tensors are whole and on the CPU. Gradients are those of the first step, before
     clipping."""
 
     losses: list[float]
@@ -56,14 +56,14 @@ def train_reference(
         firsts = range(step * plan.sequences_per_step, (step + 1) * plan.sequences_per_step, job.batch.micro)
         optimizer.zero_grad()
         loss, loads = _backward(model, job, [_on(device, data.microbatch(first)) for first in firsts])
+        gradients = gradients or {n: p.grad.cpu().clone() for n, p in model.named_parameters() if p.grad is not None}
         norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), float(job.guard.clip or "inf"))))
         losses.append(loss)
         rates.append(float(job.optimizer.lr) * factor(job.schedule, step + 1, plan.steps or 0))
-        gradients = gradients or {n: p.grad.cpu().clone() for n, p in model.named_parameters() if p.grad is not None}
         for group in optimizer.param_groups:
             group["lr"] = rates[-1]
         optimizer.step()
-        move_biases(model, loads)
+        move_biases(model, loads, bias_factor(job, step + 1, plan.steps or 0))
     return Trained(losses, norms, rates, gradients, initial, state_of(model))
 
 
@@ -73,9 +73,11 @@ def state_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _optimizer(spec: Any, model: nn.Module) -> torch.optim.Optimizer:
-    """AdamW; vectors and the embedding do not decay."""
-    kept = [p for name, p in model.named_parameters() if p.dim() == 1 or name == "embedding.weight"]
-    decay = [p for name, p in model.named_parameters() if not (p.dim() == 1 or name == "embedding.weight")]
+    """AdamW; vectors do not decay, nor the embedding unless it is asked for."""
+    kept, decay = list[nn.Parameter](), list[nn.Parameter]()
+    for name, p in model.named_parameters():
+        spared = p.dim() == 1 or (name == "embedding.weight" and not spec.decay_embeddings)
+        (kept if spared else decay).append(p)
     return torch.optim.AdamW(
         [{"params": decay, "weight_decay": float(spec.weight_decay)}, {"params": kept, "weight_decay": 0.0}],
         betas=(float(spec.betas[0]), float(spec.betas[1])),
@@ -123,13 +125,22 @@ def labels_ahead(batch: Microbatch, ahead: int) -> Tensor:
 
 
 @torch.no_grad()
-def move_biases(model: Any, loads: dict[str, Tensor]) -> None:
-    """DeepSeek-V3's balancing without a loss, at a constant rate."""
+def move_biases(model: Any, loads: dict[str, Tensor], factor: float = 1.0) -> None:
+    """DeepSeek-V3's balancing without a loss, by the factor of its rate."""
     for block, load in loads.items():
         moe = model.get_submodule(f"{block}.moe")
         if moe.router.bias is not None:
-            moe.router.bias += float(moe.spec.router.rate) * torch.sign(load.double().mean() - load)
+            moe.router.bias += factor * float(moe.spec.router.rate) * torch.sign(load.double().mean() - load)
             moe.router.bias -= moe.router.bias.mean()
+
+
+def bias_factor(job: Plan, update: int, total: int) -> float:
+    """Of the rate at which routers are balanced; the warm-up is that of the learning rate, given in steps."""
+    kind = getattr(job.model.moe and job.model.moe.router, "rate_schedule", "constant")
+    if kind == "cosine":
+        return (1 + cos(pi * (update - 1) / (total - 1))) / 2
+    warmup = int(job.schedule.warmup.amount) if kind == "warmup" and job.schedule is not None else 0
+    return update / warmup if update < warmup else 1.0
 
 
 def factor(schedule: Any, update: int, total: int) -> float:

@@ -16,6 +16,8 @@ class Deviation:
     what: str
     value: float
     within: float
+    kind: str = ""
+    """Alike for every step or tensor: loss, gradient norm, learning rate, initial value, gradient or weight."""
 
     @property
     def is_same(self) -> bool:

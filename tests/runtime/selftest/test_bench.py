@@ -10,6 +10,7 @@ from torch import distributed
 from forgeplan.plan.mesh import Mesh
 from forgeplan.runtime.selftest import bench as bench_module
 from forgeplan.runtime.selftest.bench import Bench
+from forgeplan.runtime.selftest.executed import Common
 from forgeplan.runtime.selftest.pool import RankFailed
 from forgeplan.runtime.selftest.reference import Trained
 from forgeplan.runtime.selftest.row import Row
@@ -23,7 +24,14 @@ FSDP2 = Mesh(dp_shard=2)
 def report_another_loss_on_one_rank(plan: object, packed: bool, device_type: str) -> object:
     """As `train_and_report` answers, and rank 1 disagrees."""
     rank = distributed.get_rank()
-    return ([1.0 + rank], [1.0], [1.0]) if rank else Trained([1.0], [1.0], [1.0], {}, {}, {})
+    trained = Trained([1.0 + rank], [1.0], [1.0], {}, {}, {})
+    return Common.of(trained) if rank else trained
+
+
+def begin_with_another_norm_on_one_rank(plan: object, packed: bool, device_type: str) -> object:
+    rank = distributed.get_rank()
+    trained = Trained([1.0], [1.0], [1.0], {}, {"norm.weight": torch.ones(3) + rank, "head.weight": torch.ones(2)}, {})
+    return Common.of(trained) if rank else trained
 
 
 def test_ranks_that_report_another_loss_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +41,15 @@ def test_ranks_that_report_another_loss_have_failed(monkeypatch: pytest.MonkeyPa
     assert (result.status, result.deviation) == ("failed", None)
     assert result.reason == "ranks 0 and 1 report other losses, norms or rates"
     assert "[2.0]" in result.details
+
+
+def test_ranks_that_begin_with_other_values_have_failed_and_the_tensor_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bench_module, "train_and_report", begin_with_another_norm_on_one_rank)
+    with Bench() as bench:
+        result = run_row(Row("fsdp 2", FSDP2), bench, PLENTY)
+    assert (result.status, result.reason) == ("failed", "ranks 0 and 1 begin with other values of norm.weight")
 
 
 def test_a_row_without_ranks_fails_like_one_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from attrs import evolve
 
-from forgeplan.runtime.selftest.compare import deviations, worst
+from forgeplan.runtime.selftest.compare import culprit, deviations, worst
 from forgeplan.runtime.selftest.reference import Trained
 
 
@@ -50,6 +50,15 @@ def test_a_difference_is_named_and_measured_against_its_own_size(what: str) -> N
     assert found.what == what
     assert found.value == pytest.approx(size, rel=1e-2)
     assert not found.is_same
+
+
+def test_a_tensor_that_begins_or_is_pushed_otherwise_is_named_before_what_follows_from_it() -> None:
+    later = evolve(trained(), losses=[4.0, 3.0], weights=put(trained().weights, "large", 1e6))
+    assert culprit(deviations(later, trained(), "fp64")).what == "large at the end"
+    pushed = evolve(later, gradients=put(put(later.gradients, "small", 0.1), "large", 0.2))
+    assert culprit(deviations(pushed, trained(), "fp64")).what == "gradient of large"
+    begun = evolve(pushed, initial=put(pushed.initial, "small", 1e-9))
+    assert culprit(deviations(begun, trained(), "fp64")).what == "initial small"
 
 
 def test_what_is_equal_has_no_deviation_and_what_is_nearly_equal_is_the_same() -> None:
