@@ -7,6 +7,7 @@ pool in which a rank failed is killed, as its other ranks may wait in a collecti
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import multiprocessing
 import os
@@ -164,6 +165,8 @@ def serve(pipe: Connection, rank: int, world: int, device_type: str, patience_se
     from torch import distributed
 
     torch.set_num_threads(1)
+    # What is imported stays: each collection would look through all of it.
+    gc.freeze()
     if device_type == "cuda":
         torch.cuda.set_device(rank)
     while True:
@@ -187,6 +190,8 @@ def serve(pipe: Connection, rank: int, world: int, device_type: str, patience_se
             answer = pickle.dumps((in_one_line(error), traceback.format_exc()))
         with contextlib.suppress(BrokenPipeError):
             pipe.send_bytes(answer)
+        # Models refer to themselves: until they are collected, their groups live, and three threads of each.
+        gc.collect()
 
 
 def _print_into(log: str) -> None:

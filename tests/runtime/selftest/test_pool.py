@@ -34,6 +34,29 @@ def wait_for_ever_on_one_rank() -> None:
         time.sleep(60)
 
 
+class Whole:
+    """What refers to itself as a model does: only a collector finds that nobody else refers to it."""
+
+    def __init__(self) -> None:
+        self.part = self
+        self.group = distributed.new_group([0, 1])
+
+
+def number_of_threads() -> int:
+    """Of this rank; a group has threads until the last reference to it is gone."""
+    found = len(os.listdir("/proc/self/task"))
+    Whole()
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_a_case_leaves_no_threads_behind() -> None:
+    pool = Pool(2)
+    numbers = [pool.run(f"{HERE}:number_of_threads")[0] for _ in range(6)]
+    pool.kill()
+    assert numbers[-1] < numbers[1] + 4, "three of every case would be twelve"
+
+
 def test_ranks_live_on_from_case_to_case_each_in_a_new_group() -> None:
     pool = Pool(2)
     first, second = pool.run(f"{HERE}:ranks"), pool.run(f"{HERE}:ranks")
