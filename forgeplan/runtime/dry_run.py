@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from forgeplan.plan.execution_plan import ExecutionPlan
+from forgeplan.runtime.certificate import sentence
 from forgeplan.runtime.checkpoint import layout
 from forgeplan.runtime.options import RunOptions
 from forgeplan.runtime.run_directory import RunDirectory
@@ -23,6 +24,7 @@ def describe(plan: ExecutionPlan, options: RunOptions) -> str:
         f"processes  {plan.mesh.world} on {cluster.nodes} × {cluster.arch}" + (f": {degrees}" if degrees else ""),
         f"directory  {directory.root}",
         f"start      {_start(plan, options, directory)}",
+        f"proof      {sentence(directory.certificate, plan, options.prove)}",
     ]
     if directory.lock.exists():
         lines.append(f"lock       {directory.lock} exists: refused if its process lives")

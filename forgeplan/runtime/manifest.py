@@ -21,8 +21,11 @@ from forgeplan.runtime.run_directory import RunDirectory
 _PACKAGES = ("forgeplan-torch", "torch", "torchao", "numpy", "tokenizers", "safetensors", "attrs")
 
 
-def begin(directory: RunDirectory, plan: ExecutionPlan, decision: str, world: int) -> None:
-    """Add a session to manifest.json: plan, versions, sources of the code, hardware, and where training goes on."""
+def begin(
+    directory: RunDirectory, plan: ExecutionPlan, decision: str, world: int, certificate: dict[str, Any] | None
+) -> None:
+    """Add a session to manifest.json: plan and certificate, versions, sources of the code, hardware, and where training
+    goes on."""
     before = read_json_object(directory.manifest) or {}
     sessions = before.get("sessions", [])
     session = {
@@ -35,6 +38,7 @@ def begin(directory: RunDirectory, plan: ExecutionPlan, decision: str, world: in
         "versions": versions(),
         "git": git_state(Path.cwd()),
         "hardware": hardware(),
+        "certificate": certificate,
     }
     content = {
         "run": plan.name,

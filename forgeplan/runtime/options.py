@@ -13,13 +13,14 @@ class RunOptions:
 
     `resume` overrides the plan's `checkpoint.resume`: "auto", "none" or a step. `take_over` accepts a lock that another
     machine left. `dry_run` says what would happen and trains nothing. `project` is the folder that relative paths of
-    the plan start from.
+    the plan start from. `prove` is the command that proves this plan, for those who have no certificate.
     """
 
     resume: str | int | None = None
     take_over: bool = False
     dry_run: bool = False
     project: str = "."
+    prove: str = "`forgeplan prove` tries it"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -2,6 +2,7 @@
 
 runs/<run.name>/
   plan.json  manifest.json  metrics.jsonl  events/  logs/rank-*.log  checkpoints/
+  certificate.json  what `forgeplan prove` found out about the plan
   LOCK            who is writing here; gone when nobody is
   stopped.json    after a stop: what was saved, and whether to run again
 """
@@ -42,6 +43,10 @@ class RunDirectory:
     @property
     def manifest(self) -> Path:
         return self.root / "manifest.json"
+
+    @property
+    def certificate(self) -> Path:
+        return self.root / "certificate.json"
 
     @property
     def metrics(self) -> Path:

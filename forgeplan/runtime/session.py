@@ -12,7 +12,7 @@ from attrs import define, field
 
 from forgeplan.diagnostics.refusal import Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan
-from forgeplan.runtime import manifest
+from forgeplan.runtime import certificate, manifest
 from forgeplan.runtime.checkpoint.choose import Decision, choose
 from forgeplan.runtime.checkpoint.load import load_data_record, load_state, load_tensors
 from forgeplan.runtime.checkpoint.save import Saver
@@ -51,7 +51,7 @@ class Session:
     def run(self) -> int:
         """Train to the end of the budget or to a signal, and return the exit code. Collective."""
         decision = choose(self.directory.checkpoints, resume_of(self.plan, self.options), self.ranks)
-        self._say(*self._header(), *decision.notes, decision.reason)
+        self._say(*self._header(), *self._proof(), *decision.notes, decision.reason)
         self._say(*self._changes(decision))
         if self._is_complete(decision):
             self._checkpoint = decision.path
@@ -158,7 +158,8 @@ class Session:
             return
         replace(self.directory.plan, self.plan_bytes)
         self.directory.stopped.unlink(missing_ok=True)
-        manifest.begin(self.directory, self.plan, decision.reason, self.ranks.world)
+        proof = certificate.of_plan(self.directory.certificate, self.plan)
+        manifest.begin(self.directory, self.plan, decision.reason, self.ranks.world, proof)
 
     def _open_data(self, bundle: Bundle) -> TrainData:
         data_rank, project = bundle.meshes.data_rank, Path(self.options.project)
@@ -209,6 +210,12 @@ class Session:
         estimates, mesh = self.plan.estimates, self.plan.mesh
         where = f"{mesh.world} × {self.device.type}" + (f" ({mesh.describe()})" if mesh.world > 1 else "")
         return [f"{self.plan.name}: {estimates.num_parameters:,} parameters on {where}, plan {self.plan.meaning[:12]}"]
+
+    def _proof(self) -> list[str]:
+        """Whether this very plan was proven to train what one process trains."""
+        if not self.ranks.is_first:
+            return []
+        return [certificate.sentence(self.directory.certificate, self.plan, self.options.prove)]
 
     def _paths(self) -> list[str]:
         checkpoint = str(self._checkpoint) if self._checkpoint is not None else "none: nothing was saved"

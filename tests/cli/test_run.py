@@ -38,13 +38,15 @@ def test_a_plan_file_is_compiled_for_the_processes_asked_for(give: Give, launche
     assert give("run", "small.forge", "--nproc", "4", "--profile", "short").exit_code == 75
     ((plan, options),) = launched
     assert (plan.name, plan.mesh.world, plan.job.cluster.nodes) == ("small@short", 4, 1)
-    assert options == RunOptions(project=str(Path.cwd()))
+    command = "forgeplan prove small.forge --profile short --set cluster.nodes=1 --set cluster.devices_per_node=4"
+    assert options == RunOptions(project=str(Path.cwd()), prove=command)
 
 
 @pytest.mark.parametrize(("text", "resume"), [("auto", "auto"), ("none", "none"), ("step=300", 300)])
 def test_where_to_go_on_is_handed_over(give: Give, launched: list[Launched], text: str, resume: object) -> None:
     give("run", "small.forge", "--resume", text, "--take-over")
-    assert launched[0][1] == RunOptions(resume=resume, take_over=True, project=str(Path.cwd()))  # type: ignore[arg-type]
+    given = RunOptions(resume=resume, take_over=True, project=str(Path.cwd()), prove="forgeplan prove small.forge")  # type: ignore[arg-type]
+    assert launched[0][1] == given
 
 
 @pytest.mark.parametrize("text", ["later", "step=", "step=-1", "300"])

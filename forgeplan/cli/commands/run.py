@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def command(
     choice = Choice(file, plan, profile, overrides)
     is_compiled = file.endswith(".json")
     project = (is_compiled and _project_of_run(file)) or choice.project
-    options = RunOptions(resume=resume, take_over=take_over, dry_run=dry_run, project=str(project))
+    options = RunOptions(resume, take_over, dry_run, str(project), _proving(choice))
     return Run(_read_compiled(choice) if is_compiled else _compile(choice), options).start()
 
 
@@ -88,6 +89,15 @@ class Run:
         from forgeplan.runtime.run import run_worker
 
         return run_worker(self.read_plan, self.options, received)
+
+
+def _proving(choice: Choice) -> str:
+    """The command that proves the plan of a choice; a compiled one does not say what it was compiled from."""
+    if choice.file.endswith(".json"):
+        return "`forgeplan prove` with the plan file that it was compiled from"
+    named = [(name, value) for name, value in (("--plan", choice.plan), ("--profile", choice.profile)) if value]
+    named += [("--set", override) for override in choice.overrides]
+    return shlex.join(["forgeplan", "prove", choice.file, *(word for pair in named for word in pair)])
 
 
 def _project_of_run(file: str) -> Path | None:

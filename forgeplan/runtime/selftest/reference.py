@@ -6,7 +6,7 @@ The model's modules, torch's optimizer and loss, schedules written out again. No
 from __future__ import annotations
 
 from collections.abc import Collection
-from math import cos, pi, sqrt
+from math import cos, nan, pi, sqrt
 from typing import Any
 
 import torch
@@ -48,6 +48,8 @@ def train_reference(
     """
     job, data = plan.job, TinyData(plan, packed=packed)
     model = Transformer(job.model).to(DTYPES[job.precision.params])
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data.fill_(nan)  # so that what nobody initialises equals nothing
     initialise(model, job.seed)
     model.to(device)
     initial, optimizer = state_of(model), _optimizer(job.optimizer, model)

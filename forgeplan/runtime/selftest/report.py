@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from forgeplan.diagnostics.paint import Paint
-from forgeplan.runtime.selftest.result import Result
+from forgeplan.runtime.selftest.result import Deviation, Result
 from forgeplan.runtime.selftest.row import Row
 
 JSON_FORMAT_VERSION = 1
@@ -66,7 +66,12 @@ def as_json(device: str, results: Iterable[Result]) -> str:
 
 def _measured(result: Result) -> str:
     deviation = result.deviation
-    return "" if deviation is None else f"{deviation.value:.1e} of {deviation.within:.0e}".replace("e-0", "e-")
+    return "" if deviation is None else measured(deviation)
+
+
+def measured(deviation: Deviation) -> str:
+    """`3.1e-15 of 1e-9`: the deviation, and what is allowed."""
+    return f"{deviation.value:.1e} of {deviation.within:.0e}".replace("e-0", "e-")
 
 
 def _below(result: Result) -> list[str]:
