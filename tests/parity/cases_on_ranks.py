@@ -161,9 +161,25 @@ def loss_after_nan(plan: ExecutionPlan) -> tuple[float, dict[str, Tensor]]:
     return evaluated(bundle), whole(named_views(bundle))
 
 
-def evaluated(bundle: Bundle, num_microbatches: int = 1) -> float:
-    """The loss of some microbatches of each data rank."""
-    data, rank = TinyData(bundle.plan, bundle.meshes.data_rank), bundle.meshes.data_rank
-    micro, ranks = bundle.plan.job.batch.micro, bundle.plan.mesh.data_ranks
-    firsts = [1000 + micro * (rank + ranks * i) for i in range(num_microbatches)]
-    return evaluate("held_out", bundle, [data.microbatch(first) for first in firsts], 0).loss
+def evaluated(bundle: Bundle) -> float:
+    """The loss of the sequences of one step, each data rank with its own."""
+    data = TinyData(bundle.plan, bundle.meshes.data_rank)
+    return evaluate("held_out", bundle, data.microbatches(1000), 0).loss
+
+
+def evaluated_around_training(plan: ExecutionPlan) -> tuple[float, float]:
+    """Before the first step and after the last."""
+    bundle = build(plan, CPU)
+    data, first = TinyData(plan, bundle.meshes.data_rank), evaluated(bundle)
+    train(plan, bundle, build_optimizer(bundle), data, TrainState(), Quiet())
+    return first, evaluated(bundle)
+
+
+def sum_of_parts(plan: ExecutionPlan, parts: list[float]) -> float:
+    """What tp makes of the parts that its ranks have of a gradient."""
+    bundle = build(plan, CPU)
+    weight: Any = bundle.model.get_parameter("layers.0.attention.q_norm.weight")
+    weight.grad = torch.full_like(weight, parts[bundle.axes.tp.group.index])
+    for complete in bundle.complete_gradients:
+        complete()
+    return float(local(weight.grad)[0])

@@ -11,6 +11,7 @@ from forgeplan.runtime.parallel.axes import TensorParallel
 from forgeplan.runtime.parallel.collectives import all_reduced
 from forgeplan.runtime.parallel.cutting import cut_weights
 from forgeplan.runtime.parallel.placed import local
+from forgeplan.runtime.precision import dtype_of
 from forgeplan.runtime.registry import executes
 
 
@@ -28,15 +29,16 @@ def tp(operation: Tp, bundle: Bundle) -> None:
 
 
 def _sum_parts(bundle: Bundle) -> None:
-    """One exchange for all parameters whose gradients are parts."""
-    group = bundle.axes.tp.group
+    """One exchange for all parameters whose gradients are parts, in the dtype of reduction if that has more bits."""
     gradients = [
         local(parameter.grad)
         for place, parameter in bundle.parts()
         if place.division.sum_over_tp and parameter.grad is not None
     ]
-    for dtype in {gradient.dtype for gradient in gradients}:
-        same = [gradient for gradient in gradients if gradient.dtype == dtype]
-        whole = all_reduced(torch.cat([gradient.flatten() for gradient in same]), group)
-        for gradient, summed in zip(same, whole.split([g.numel() for g in same]), strict=True):
-            gradient.copy_(summed.view_as(gradient))
+    if not gradients:
+        return
+    reduce = dtype_of(bundle.plan.job.precision.reduce)
+    parts = torch.cat([gradient.flatten().to(torch.promote_types(gradient.dtype, reduce)) for gradient in gradients])
+    whole = all_reduced(parts, bundle.axes.tp.group).split([gradient.numel() for gradient in gradients])
+    for gradient, summed in zip(gradients, whole, strict=True):
+        gradient.copy_(summed.view_as(gradient))
