@@ -66,6 +66,7 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
     ("FP0506", {"model.attention": "cudnn", "cluster.arch": "gfx942"}, ["on gfx942"]),
     ("FP0506", {"model.attention": "efficient", "apply": {"cp": 0}, "apply.cp.attention": "ring", "mesh.cp": 2},
      ["ring attention", "auto, flash, math"]),
+    ("FP0506", {"model.attention": "flash", "mesh.cp": 2}, ["gathered keys", "auto, efficient, math, flex"]),
     ("FP0507", {"model.ffn_multiplier": Fraction(13, 10)}, ["14,336", "14,336"]),
     ("FP0601", {"mixture": {"wbe": share(100)}}, ["`wbe`", "did you mean `web`?"]),
     ("FP0602", {"sources": {}}, ["no source"]),

@@ -11,7 +11,11 @@ from forgeplan.spec.model.decoder import ATTENTIONS
 WINDOW = ("auto", "flex", "flash")
 SOFTCAP = ("auto", "flex")
 PACKED = ("auto", "flex", "flash", "efficient", "math")
-RING = ("auto", "flash", "math")
+OF_CP = {
+    "ring": (("auto", "flash", "math"), "ring attention"),
+    "all_gather": (("auto", "flex", "efficient", "math"), "a rank's queries against the gathered keys of all cp ranks"),
+}
+"""By how the parts of a sequence attend to one another: who computes it, and what it is. Gathered keys need a mask."""
 HALF_ONLY = ("flash", "cudnn")
 LARGEST_FLASH_HEAD = 256
 SMALLEST_FLEX_HEAD = 16
@@ -41,8 +45,11 @@ def _features(facts: Facts, backend: str) -> Iterator[tuple[str, tuple[Fact, ...
     if pack.value and backend not in PACKED:
         yield "packed documents", (pack,)
     cp = facts["mesh.cp"]
-    if cp.value > 1 and facts["apply.cp.attention"].value == "ring" and backend not in RING:
-        yield "ring attention", (facts["apply.cp.attention"], cp)
+    if cp.value > 1:
+        parts = facts["apply.cp.attention"]
+        able, what = OF_CP[parts.value]
+        if backend not in able:
+            yield what, (parts, cp)
 
 
 def _device(facts: Facts, backend: str) -> Iterator[tuple[str, tuple[Fact, ...]]]:

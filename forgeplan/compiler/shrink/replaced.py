@@ -19,7 +19,7 @@ LEAST_EPS = Fraction("1e-8")
 
 @frozen
 class Replacement:
-    """`now` gives the value at `path` (or below it, for each of a map) from the facts; ABSENT leaves it out."""
+    """`now` gives the value at `path` from the facts; ABSENT leaves it out."""
 
     path: str
     now: Callable[[Facts], Any]
@@ -100,8 +100,7 @@ def replaced(facts: Facts) -> dict[str, Any]:
 
 def why(path: str) -> str | None:
     """Why a value was replaced, from the table; None for one that is only smaller."""
-    found = (r.why for r in REPLACEMENTS if path == r.path or path.startswith(f"{r.path}."))
-    return next(found, None)
+    return next((r.why for r in REPLACEMENTS if path == r.path), None)
 
 
 SERVICES = (

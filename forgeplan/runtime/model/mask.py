@@ -81,7 +81,7 @@ def kernel_for(spec: Decoder, device_type: str, special: bool, generating: bool,
     if not generating:
         if spec.attention == "flex" or (spec.attention == "auto" and on_gpu and (special or capped or gathers)):
             return "flex"
-        if spec.attention == "flash" and on_gpu and special and not capped:
+        if spec.attention == "flash" and on_gpu and special and not capped and not gathers:
             return "varlen"
     return "scores" if capped else "sdpa"
 

@@ -14,8 +14,8 @@ from forgeplan.runtime.state import TrainState
 
 def report(step: int, tokens: int, seconds: float, data_seconds: float = 0.0) -> StepReport:
     return StepReport(
-        step=step, loss=1.0, z_loss=0.0, mtp_loss=0.0, grad_norm=1.0, lr=1e-3, tokens=tokens, counted=tokens, skipped=False,
-        seconds=seconds, data_seconds=data_seconds,
+        step=step, loss=1.0, z_loss=0.0, mtp_loss=0.0, grad_norm=1.0, lr=1e-3, tokens=tokens, counted=tokens,
+        skipped=False, seconds=seconds, data_seconds=data_seconds,
     )  # fmt: skip
 
 
