@@ -6,10 +6,12 @@ Each test names the case it is about.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forgeplan.analysis import analyse
 from forgeplan.compiler import check
 from forgeplan.compiler.checking import facts_of
 from forgeplan.compiler.passes.manager import Results
@@ -22,6 +24,7 @@ SMALL = {
     "model.layers": 4, "model.dim": 64, "model.heads": 4, "model.kv_heads": 2, "model.ffn": 128, "model.vocab": 256,
 }  # fmt: skip
 EXPERTS = SMALL | {"model.moe.experts": 8, "model.moe.top_k": 2}
+SHIPPED = Path(__file__).parents[2] / "plans"
 
 
 def errors(changes: dict[str, Any]) -> list[Diagnostic]:
@@ -156,3 +159,16 @@ def test_a_transform_without_an_axis_is_told_to_have_no_effect(changes: dict[str
 def test_a_fix_that_only_takes_back_what_does_nothing_is_safe() -> None:
     (found,) = errors({**SMALL, "mesh.dp_shard": 4, "mesh.ep": 2})
     assert [(fix.safety, fix.edits[0].replacement) for fix in found.fixes] == [(Safety.SAFE, "1")]
+
+
+@pytest.mark.parametrize("word", ["fp16", "half", "float16"])
+def test_half_precision_is_refused_with_what_has_its_width(word: str) -> None:
+    """Case C034: without a loss scaler, gradients below 6e-8 vanish."""
+    text = (SHIPPED / "quickstart.forge").read_text(encoding="utf-8")
+    end = text.rindex("}")
+    analysis = analyse("half.forge", text=f"{text[:end]}  precision = {{ compute = {word} }}\n{text[end:]}")
+    (found,) = analysis.errors
+    assert found.code == "FP0311"
+    assert f"`{word}`" in found.message
+    assert "loss scaler" in everything(found)
+    assert "`bf16`" in everything(found)

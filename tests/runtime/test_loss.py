@@ -30,7 +30,7 @@ def test_fp64_stays_fp64() -> None:
 
 @pytest.mark.parametrize("logit_of_masked", [0.0, 100.0])
 def test_z_loss_ignores_masked_positions_and_stands_apart(logit_of_masked: float) -> None:
-    """8 positions, 4 masked, vocabulary of 10, z = 1e-4: 1e-4·(ln 10)² = 5.30190e-4."""
+    """C048: 8 positions, 4 masked, vocabulary of 10, z = 1e-4: 1e-4·(ln 10)² = 5.30190e-4."""
     logits = torch.zeros(1, 8, 10)
     logits[:, 4:] = logit_of_masked
     labels = torch.tensor([[1, 2, 3, 4, *[NOT_COUNTED] * 4]])

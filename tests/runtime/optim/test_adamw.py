@@ -34,7 +34,7 @@ def test_the_update_written_out_equals_torch() -> None:
 @pytest.mark.parametrize("moments", ["fp32", "bf16"])
 @pytest.mark.parametrize("params", ["fp32", "bf16"])
 def test_moments_and_weights_are_stored_as_planned(params: str, moments: str) -> None:
-    """Fused where weights and moments have one dtype, written out elsewhere; 100 steps of gradient 1 at rate 6e-4.
+    """C047. Fused where weights and moments have one dtype, written out elsewhere; 100 steps of gradient 1, rate 6e-4.
 
     fp32 weights go from 1 to 0.94; bf16 weights (spacing 2⁻⁸ below 1) cannot move by 6e-4 and stay at exactly 1.
     """
