@@ -41,8 +41,10 @@ def unknown_field(slot: Slot, block: type, c: Contribution) -> tuple[Diagnostic,
     name = c.path[0]
     valid = list(settings_of(block))
     known_as = called(name.text, block)
-    meant = known_as or nearest(name.text, valid)
     elsewhere = [p for p in places_of(name.text) if p.rpartition(".")[0] != slot.path and not known_as]
+    is_known = any(p.rpartition(".")[2] != name.text for p in elsewhere)
+    # What other tools call a field of another record is no slip of a name of this one.
+    meant = known_as or (None if is_known else nearest(name.text, valid))
     others = _others_with(slot, name.text)
     helps: list[str] = []
     fixes: tuple[Fix, ...] = ()

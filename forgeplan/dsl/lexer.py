@@ -163,8 +163,7 @@ class _Lexer:
     def malformed_number(self, start: int, end: int) -> int:
         spelling = self.text[start:end]
         span = Span(self.file, start, end)
-        right = canonical(spelling) if len(spelling) < 200 else None
-        right = None if right == spelling else right
+        right = _meant_by(spelling) if len(spelling) < 200 else None
         help = f"write `{right}`" if right else "a number has one point and one exponent, such as `1.5e-3` or `11_008`"
         fixes = (Fix(help, (Edit(span, right),), Safety.SAFE),) if right else ()
         shown = spelling if len(spelling) < 40 else spelling[:40] + "…"
@@ -322,3 +321,11 @@ class _Lexer:
         if not edits and meant is not None:
             edits = (Edit(span, meant),)
         self.out.diagnostics.append(characters.starts_no_token(span, self.text[start:end], meant, help, edits))
+
+
+def _meant_by(spelling: str) -> str | None:
+    """What was meant by a word that begins like a number: `1_0` is 10, and `1f1b` what others call a member."""
+    from forgeplan.dsl.vocabulary import foreign_members  # the schema, which few texts need this early
+
+    right = canonical(spelling)
+    return right if right != spelling and right else foreign_members().get(spelling.lower())

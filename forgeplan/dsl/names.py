@@ -14,7 +14,7 @@ from forgeplan.dsl.scope import Scope
 from forgeplan.dsl.values import Poison
 from forgeplan.dsl.vocabulary import a_kind, all_fields, alternatives, kinds_in_words, members, places_of, structural
 from forgeplan.spec import types as t
-from forgeplan.spec.registry import components, kinds_of
+from forgeplan.spec.registry import component_called, components, kinds_of
 
 if TYPE_CHECKING:
     from forgeplan.dsl.evaluate import Evaluator
@@ -44,7 +44,8 @@ def component_named(ev: Evaluator, ref: syntax.NameRef, scope: Scope, expected: 
         return ref.name if is_open and kinds_of(ref.name) else None
     if ref.name in components(kind):
         return ref.name
-    if ref.name in members(expected) or (ev.plan is not None and ref.name in ev.plan):
+    is_of_plan = ev.plan is not None and ref.name in ev.plan and not component_called(ref.name, kind)
+    if ref.name in members(expected) or is_of_plan:
         return None
     if scope.may_declare(ref.name) and not kinds_of(ref.name):
         raise Poison
@@ -52,13 +53,13 @@ def component_named(ev: Evaluator, ref: syntax.NameRef, scope: Scope, expected: 
 
 
 def _no_component(ref: syntax.NameRef, kind: str, scope: Scope) -> Diagnostic:
-    known = list(components(kind))
-    if kinds_of(ref.name):
+    known, alias = list(components(kind)), component_called(ref.name, kind)
+    if kinds_of(ref.name) and not alias:
         message = f"`{ref.name}` is {kinds_in_words(ref.name)}, and this takes {a_kind(kind)}"
         return NO_COMPONENT.at(ref.span, message, help=f"known: {choice(known)}")
     if from_library := _from_library(ref):
         return from_library
-    meant = nearest(ref.name, [*known, *scope.all_names()])
+    meant = alias or nearest(ref.name, [*known, *scope.all_names()])
     fix = replacing(ref.span, meant)
     if meant is not None and meant not in known:
         return UNKNOWN_NAME.at(ref.span, f"nothing here is called `{ref.name}`", help=did_you_mean(meant), fixes=fix)
@@ -107,10 +108,7 @@ def not_in_map(ref: syntax.NameRef, map: str, entries: list[str], scope: Scope, 
 
 def not_a_member(path: str, type_: t.FieldType, name: str, span: Span) -> Diagnostic:
     """What is said of a word that an enumeration does not have."""
-    known = members(type_)
-    alias = next(
-        (dict(a.aliases)[name] for a in alternatives(type_) if isinstance(a, t.OneOf) and name in dict(a.aliases)), None
-    )
+    known, alias = members(type_), member_called(name, type_)
     meant = alias or nearest(name, known)
     fixes = replacing(span, meant, Safety.SAFE if alias else Safety.ASK)
     numbers = any(isinstance(a, t.Measure | t.Measures) for a in alternatives(type_))
@@ -120,6 +118,12 @@ def not_a_member(path: str, type_: t.FieldType, name: str, span: Span) -> Diagno
         if isinstance(a, t.OneOf) and name in dict(a.refused):
             helps, fixes = [dict(a.refused)[name]], ()
     return NO_MEMBER.at(span, f"`{path}` takes {takes}, not `{name}`", help=helps, fixes=fixes)
+
+
+def member_called(word: str, type_: t.FieldType) -> str | None:
+    """The member of an enumeration that other tools call so, in any case of letters."""
+    aliases = [dict(a.aliases) for a in alternatives(type_) if isinstance(a, t.OneOf)]
+    return next((found for known in aliases if (found := known.get(word) or known.get(word.lower()))), None)
 
 
 def unknown_member(base: str, name: syntax.Name, known: list[str]) -> Diagnostic:

@@ -43,7 +43,9 @@ def open_record(slot: Slot, shape: RecordShape, whole: Contribution) -> Opened:
         return opened
     found = f"the component `{shape.tag}`" if shape.tag else "a record"
     message = f"`{slot.path}` takes {faults.wanted_of(slot.type)}, not {found}"
-    raise slot.ev.fault(faults.WRONG_TYPE.at(_place(shape.span, whole), message, help=_example(slot)))
+    raise slot.ev.fault(
+        faults.WRONG_TYPE.at(_place(shape.span, whole), message, help=_example(slot) or _known(structure))
+    )
 
 
 def _component(slot: Slot, kind: str, shape: RecordShape, whole: Contribution) -> Opened:
@@ -209,7 +211,9 @@ def _add_item(slot: Slot, structure: t.ListOf, opened: Opened, expr: syntax.Expr
         try:
             name = child.open().tag or name
         except Poison:
-            name = f"?{name}"
+            # The same slot, as another one would say again what is wrong with it.
+            opened.children[f"?{name}"] = child
+            return
         if name in opened.children:  # a repetition, which the compiler reports
             name = f"{name}#{len(opened.children)}"
         child = Slot(slot.ev, f"{slot.path}.{name}", structure.item, None, slot, [made])
@@ -293,6 +297,10 @@ def _written_in(expr: syntax.Expr | None, scope: Scope, group: Group, depth: int
 def _place(span: Span, whole: Contribution) -> Span:
     """The place of a record: its own, or the statement's where the schema wrote the record."""
     return whole.span if span.file == SCHEMA else span
+
+
+def _known(structure: t.FieldType | None) -> tuple[str, ...]:
+    return (f"known: {choice(components(structure.kind))}",) if isinstance(structure, t.Component) else ()
 
 
 def _example(slot: Slot) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from forgeplan.diagnostics.suggest import did_you_mean
 from forgeplan.dsl import syntax
 from forgeplan.dsl.evaluate import UNKNOWN_UNIT
 from forgeplan.dsl.faults import WRONG_TYPE, safe_fix, wanted_of
-from forgeplan.dsl.names import NO_MEMBER, not_a_member
+from forgeplan.dsl.names import NO_MEMBER, member_called, not_a_member
 from forgeplan.dsl.units import COUNTED_WORDS, units_of
 from forgeplan.dsl.values import Poison, RecordLike, Symbol, Text, Value, kind_of, show
 from forgeplan.dsl.vocabulary import alternatives
@@ -94,6 +94,7 @@ def _wrong_type(value: Value, type_: t.FieldType, place: Place) -> Diagnostic:
     helps: tuple[str, ...] = ()
     quoted = isinstance(value, Text) and isinstance(place.expr, syntax.Text) and len(place.expr.parts) == 1
     bare = str(value).strip() if quoted else ""
+    bare = member_called(bare, type_) or bare
     if bare and _fits_bare(bare, type_):
         helps, fixes = (f"without quotes: `{bare}`",), (safe_fix("take the quotes off", place.expr.span, bare),)
     elif (

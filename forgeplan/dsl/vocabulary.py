@@ -66,6 +66,19 @@ def schema_words() -> dict[str, str]:
     return words
 
 
+@cache
+def foreign_members() -> dict[str, str]:
+    """What other tools call bare members, in lower case, with our word for each."""
+    return {
+        alias.lower(): ours
+        for _, block in _blocks()
+        for setting in settings_of(block).values()
+        for a in _flat(setting.type)
+        if isinstance(a, t.OneOf)
+        for alias, ours in a.aliases
+    }
+
+
 def a_kind(kind: str) -> str:
     """`an optimizer`, `a source`."""
     word = kind.replace("_", " ")

@@ -109,9 +109,21 @@ class Mesh:
     """Degrees of the parallel axes, outer to inner. All but ep multiply to the number of devices; ep borrows ranks from
     dp_shard, cp and tp."""
 
-    pp: int = setting(t.COUNT, "pipeline stages, groups of layers", default="1", within="[1, )", change=Change.RESHARD)
+    pp: int = setting(
+        t.COUNT,
+        "pipeline stages, groups of layers",
+        default="1",
+        within="[1, )",
+        change=Change.RESHARD,
+        aliases=("pipeline_parallel", "pipeline_parallel_degree", "pp_size"),
+    )
     dp_replicate: int = setting(
-        t.COUNT, "replicas of the sharded model", default="1", within="[1, )", change=Change.RESHARD
+        t.COUNT,
+        "replicas of the sharded model",
+        default="1",
+        within="[1, )",
+        change=Change.RESHARD,
+        aliases=("data_parallel_replicate_degree", "replicas", "ddp"),
     )
     dp_shard: int = setting(
         t.or_auto(t.COUNT),
@@ -119,15 +131,32 @@ class Mesh:
         default="auto",
         within="[1, )",
         change=Change.RESHARD,
-        aliases=("fsdp",),
+        aliases=("fsdp", "dp", "data_parallel", "data_parallel_shard_degree", "dp_size"),
     )
     cp: int = setting(
-        t.COUNT, "parts of a sequence that attend to one another", default="1", within="[1, )", change=Change.RESHARD
+        t.COUNT,
+        "parts of a sequence that attend to one another",
+        default="1",
+        within="[1, )",
+        change=Change.RESHARD,
+        aliases=("context_parallel", "context_parallel_degree", "cp_size"),
     )
     tp: int = setting(
-        t.COUNT, "parts of every weight matrix of a layer", default="1", within="[1, )", change=Change.RESHARD
+        t.COUNT,
+        "parts of every weight matrix of a layer",
+        default="1",
+        within="[1, )",
+        change=Change.RESHARD,
+        aliases=("tensor_parallel", "tensor_parallel_degree", "tp_size"),
     )
-    ep: int = setting(t.COUNT, "groups of experts", default="1", within="[1, )", change=Change.RESHARD)
+    ep: int = setting(
+        t.COUNT,
+        "groups of experts",
+        default="1",
+        within="[1, )",
+        change=Change.RESHARD,
+        aliases=("expert_parallel", "expert_parallel_degree", "ep_size"),
+    )
 
 
 @frozen

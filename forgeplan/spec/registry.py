@@ -15,15 +15,20 @@ from typing import TypeVar
 T = TypeVar("T", bound=type)
 
 _components: dict[tuple[str, str], type] = {}
+_aliases: dict[tuple[str, str], str] = {}
 
 
-def component(kind: str, name: str) -> Callable[[T], T]:
-    """Register an attrs class as the component `name` of `kind`. Raises ValueError if the pair is taken."""
+def component(kind: str, name: str, aliases: tuple[str, ...] = ()) -> Callable[[T], T]:
+    """Register an attrs class as the component `name` of `kind`. Raises ValueError if the pair is taken.
+
+    `aliases` are what other tools call it, in lower case: they get a suggestion, never acceptance.
+    """
 
     def register(block: T) -> T:
         if _components.setdefault((kind, name), block) is not block:
             raise ValueError(f"the {kind} {name!r} is registered twice")
         block.kind, block.tag = kind, name  # type: ignore[attr-defined]
+        _aliases.update({(kind, alias): name for alias in aliases})
         return block
 
     return register
@@ -33,6 +38,12 @@ def components(kind: str) -> dict[str, type]:
     """All components of a kind, by name."""
     _discover()
     return {name: block for (k, name), block in sorted(_components.items()) if k == kind}
+
+
+def component_called(alias: str, kind: str) -> str | None:
+    """The component of a kind that other tools call so, in any case of letters."""
+    _discover()
+    return _aliases.get((kind, alias.lower()))
 
 
 def kinds_of(name: str) -> list[str]:

@@ -90,12 +90,14 @@ class Moe:
         "weight of the load-balance loss over each sequence (DeepSeek-V3, equation 17)",
         default="0",
         within="[0, )",
+        aliases=("seq_aux_loss_coef",),
     )
     z: Fraction = setting(
         t.REAL,
         "weight of the router's z-loss, mean squared log-sum of exponentials (ST-MoE, arXiv 2202.08906, equation 5)",
         default="0",
         within="[0, )",
+        aliases=("z_loss", "router_z_loss_coef"),
     )
     scale_gradients: bool = setting(
         t.Bool(),

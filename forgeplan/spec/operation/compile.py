@@ -9,7 +9,7 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
 
-@component("operation", "compile")
+@component("operation", "compile", aliases=("torch_compile",))
 @frozen
 class Compile:
     """torch.compile of every block, in place; equal blocks share a graph."""

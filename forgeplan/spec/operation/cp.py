@@ -9,7 +9,7 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
 
-@component("operation", "cp")
+@component("operation", "cp", aliases=("context_parallel",))
 @frozen
 class Cp:
     """Context parallel: every rank holds a part of each sequence."""

@@ -9,7 +9,7 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
 
-@component("operation", "ep")
+@component("operation", "ep", aliases=("expert_parallel",))
 @frozen
 class Ep:
     """Expert parallel: each rank holds some experts; tokens travel to them and back."""

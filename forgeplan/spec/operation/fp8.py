@@ -9,7 +9,7 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import setting
 
 
-@component("operation", "fp8")
+@component("operation", "fp8", aliases=("float8",))
 @frozen
 class Fp8:
     """Linear layers in float8 (Micikevicius et al., 2022), through torchao."""

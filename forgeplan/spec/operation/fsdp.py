@@ -9,7 +9,7 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
 
-@component("operation", "fsdp")
+@component("operation", "fsdp", aliases=("fsdp2", "hsdp", "fully_shard"))
 @frozen
 class Fsdp:
     """Fully sharded data parallel, and the precision policy; always in the program."""
@@ -21,10 +21,12 @@ class Fsdp:
         default="default",
         within="[1, )",
         change=Change.COSMETIC,
+        aliases=("reshard_after_forward",),
     )
     offload: bool = setting(
         t.Bool(),
         "keep shards and optimizer state in host memory, and update there",
         default="false",
         change=Change.COSMETIC,
+        aliases=("cpu_offload",),
     )

@@ -27,7 +27,7 @@ class Weights:
     head: int = setting(t.COUNT, "layers that the head counts as", default="1", within="[0, )", change=Change.RESHARD)
 
 
-@component("operation", "pp")
+@component("operation", "pp", aliases=("pipeline", "pipeline_parallel"))
 @frozen
 class Pp:
     """Pipeline parallel: each rank holds one or several stages of consecutive layers."""
@@ -40,6 +40,10 @@ class Pp:
                 ("interleaved_1f1b", "interleaved"),
                 ("interleaved_zero_bubble", "zero_bubble"),
                 ("dualpipev", "dualpipe_v"),
+                ("interleaved1f1b", "interleaved"),
+                ("loopedbfs", "looped_bfs"),
+                ("interleavedzerobubble", "zero_bubble"),
+                ("zbvzerobubble", "zbv"),
             ),
         ),
         "order in which stages work on microbatches",
@@ -59,6 +63,7 @@ class Pp:
         default="none",
         change=Change.RESHARD,
         example="[8, 16, 24]",
+        aliases=("split_points",),
     )
     weights: Weights = setting(
         t.Block(Weights), "what embedding and head count as", default="{}", change=Change.RESHARD

@@ -11,7 +11,11 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
 
-@component("operation", "recompute")
+@component(
+    "operation",
+    "recompute",
+    aliases=("activation_checkpointing", "activation_checkpoint", "gradient_checkpointing", "checkpoint", "ac"),
+)
 @frozen
 class Recompute:
     """Activation checkpointing (Chen et al., 2016).

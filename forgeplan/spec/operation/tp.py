@@ -9,7 +9,7 @@ from forgeplan.spec.registry import component
 from forgeplan.spec.setting import Change, setting
 
 
-@component("operation", "tp")
+@component("operation", "tp", aliases=("tensor_parallel", "sequence_parallel", "sp"))
 @frozen
 class Tp:
     """Tensor parallel (Shoeybi et al., 2019): column and row products, vocabulary-parallel embedding, head and loss."""
@@ -19,6 +19,7 @@ class Tp:
         "divide the sequence too where layers work on single tokens (Korthikanti et al., 2022)",
         default="true",
         change=Change.RESHARD,
+        aliases=("sequence_parallel", "sp"),
     )
     kv: str = setting(
         t.OneOf(("shard", "replicate")),

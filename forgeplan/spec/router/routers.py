@@ -14,7 +14,7 @@ from forgeplan.spec.setting import Change, setting
 RATE_SCHEDULES = ("constant", "cosine", "warmup")
 
 
-@component("router", "softmax_topk")
+@component("router", "softmax_topk", aliases=("softmax", "topk", "top_k"))
 @frozen
 class SoftmaxTopk:
     """Softmax over all experts, the `top_k` largest probabilities are the gates (Switch, Mixtral)."""
@@ -22,10 +22,12 @@ class SoftmaxTopk:
     has_bias: ClassVar[bool] = False
     """Whether a buffer is added to the scores for the choice of experts."""
 
-    renormalise: bool = setting(t.Bool(), "divide the gates of a token by their sum", default="true")
+    renormalise: bool = setting(
+        t.Bool(), "divide the gates of a token by their sum", default="true", aliases=("norm_topk_prob",)
+    )
 
 
-@component("router", "sigmoid_topk")
+@component("router", "sigmoid_topk", aliases=("sigmoid",))
 @frozen
 class SigmoidTopk:
     """Sigmoid scores, balanced without a loss by a bias on the choice (DeepSeek-V3, arXiv 2412.19437, section 2.1.2).
@@ -40,7 +42,9 @@ class SigmoidTopk:
 
     has_bias: ClassVar[bool] = True
 
-    scale: Fraction = setting(t.REAL, "factor on the gates", default="1", within="(0, )")
+    scale: Fraction = setting(
+        t.REAL, "factor on the gates", default="1", within="(0, )", aliases=("routed_scaling_factor",)
+    )
     rate: Fraction = setting(
         t.REAL, "step of the balancing bias in one update", default="1e-3", within="[0, )", change=Change.RESUMABLE
     )
