@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from forgeplan.compiler import emit
-from forgeplan.compiler.explain import explain, explain_path
+from forgeplan.compiler.explain import explain, explain_all, explain_path
 from forgeplan.compiler.explain.memory import MANY_CLASSES
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.diagnostics.source import Sources
@@ -237,3 +237,34 @@ def test_a_derived_value_says_what_it_is_computed_from() -> None:
 def test_a_path_that_is_no_value_is_answered_with_what_is_there(path: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         explain_path(job(), path, Sources())
+
+
+def test_options_of_inserted_transforms_are_values_with_the_reason_why_they_are_there() -> None:
+    made = job({"mesh.tp": 2})
+    text = " ".join(explain_path(made, "apply.tp.sequence", Sources()).split())
+    assert text.startswith("apply.tp.sequence = true")
+    assert "`tp` is in the program as mesh.tp = 2; `apply = [tp { … }]` gives it options" in text
+    assert "`fsdp` is in every program" in explain_path(made, "apply.fsdp.reshard", Sources())
+    page = explain_all(made, Sources())
+    assert [path in page for path in ("apply.tp.kv", "apply.fsdp.offload", "apply.cp.attention")] == [True, True, False]
+    assert len(re.findall("── apply", page)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("apply.cp.attention", "`cp` is not in the program, as mesh.cp = 1"),
+        ("apply.fp8.recipe", "`fp8` is not in the program, as `apply` does not name it"),
+        ("apply.tp.sequnece", "did you mean `apply.tp.sequence`?"),
+    ],
+)
+def test_options_of_transforms_that_are_not_there_are_answered_with_the_reason(path: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        explain_path(job({"mesh.tp": 2}), path, Sources())
+
+
+def test_what_apply_names_is_not_told_as_inserted() -> None:
+    made = job({"mesh.tp": 2, "apply": {"tp": 0}, "apply.tp.sequence": False})
+    text = explain_path(made, "apply.tp.sequence", Sources())
+    assert text.startswith("apply.tp.sequence = false")
+    assert "is in the program as" not in text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 
 from forgeplan.compiler.derived import derived_values
+from forgeplan.compiler.explain.inserted import with_inserted
 from forgeplan.compiler.explain.page import section, table
 from forgeplan.compiler.explain.path import shortened
 from forgeplan.compiler.schema import setting_at
@@ -23,9 +25,9 @@ def explain_all(job: Job, sources: Sources, width: int = 80) -> str:
 
     Then what the compiler computed. Lines are at most `width` columns (at least 80) as long as paths and values allow.
     """
-    parts = []
-    for block, paths in groupby(job.leaves, key=lambda path: path.partition(".")[0]):
-        rows = [_row(path, job, sources) for path in paths]
+    parts, leaves = [], with_inserted(job)
+    for block, paths in groupby(leaves, key=lambda path: path.partition(".")[0]):
+        rows = [_row(path, leaves, sources) for path in paths]
         parts.append(section(block, _lines(rows, max(width, 80) - 2), max(width, 80)))
     computed = [(path, plan_text(value, _type(path)), "computed") for path, value in job.derived.items()]
     parts.append(section("COMPUTED", _lines(computed, max(width, 80) - 2), max(width, 80)))
@@ -37,8 +39,8 @@ def _lines(rows: list[tuple[str, str, str]], width: int) -> list[str]:
     return [shortened(line, width) for line in table(cut, "lll")]
 
 
-def _row(path: str, job: Job, sources: Sources) -> tuple[str, str, str]:
-    leaf, setting = job.leaves[path], setting_at(path, job.leaves)
+def _row(path: str, leaves: Mapping[str, Leaf], sources: Sources) -> tuple[str, str, str]:
+    leaf, setting = leaves[path], setting_at(path, leaves)
     return path, plan_text(leaf.value, setting.type if setting else None), _who(leaf, setting, sources)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forgeplan.compiler.derived import derived_values
+from forgeplan.compiler.explain.inserted import why_absent, why_inserted, with_inserted
 from forgeplan.compiler.explain.page import table, wrapped
 from forgeplan.compiler.schema import setting_at
 from forgeplan.compiler.wording import listing, plan_text, written_at
@@ -16,8 +17,10 @@ from forgeplan.spec.setting import DERIVED, Setting
 
 def explain_path(job: Job, path: str, sources: Sources, width: int = 80) -> str:
     """Value, type, range, default, doc, and every layer that set it, strongest first. Raises UsageError."""
-    if path in job.leaves:
-        lines = _written(job.leaves[path], path, setting_at(path, job.leaves), sources, width)
+    leaves = with_inserted(job)
+    if path in leaves:
+        lines = _written(leaves[path], path, setting_at(path, leaves), sources, width)
+        lines += ["", *("  " + line for line in wrapped(why, width - 2))] if (why := why_inserted(path, job)) else []
     elif path in derived_values():
         lines = _derived(job, path, width)
     elif path in job.derived:
@@ -65,9 +68,11 @@ def _derived(job: Job, path: str, width: int) -> list[str]:
 
 
 def _unknown(job: Job, path: str) -> str:
-    known = [*job.leaves, *derived_values(), *job.derived]
+    known = [*with_inserted(job), *derived_values(), *job.derived]
     below = sorted(p for p in known if p.startswith(path + "."))
     if below:
         return f"`{path}` is a record; its values are {listing(below)}"
+    if absent := why_absent(path, job):
+        return f"the plan has no `{path}`: {absent}"
     meant = nearest(path, known)
     return f"the plan has no `{path}`" + (f"; {did_you_mean(meant)}" if meant else "")
