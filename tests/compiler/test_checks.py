@@ -93,7 +93,7 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
                 "schedule.warmup": share(3)}, ["warmup = 3%"]),
     ("FP0713", {"precision.compute": "fp64"}, ["sm90", "fp32, bf16"]),
     ("FP0802", {"checkpoint.every": steps(5), "checkpoint.path": "../../elsewhere"}, ["forge.toml", "--set"]),
-    ("FP0901", {**LARGE, "mesh.dp_replicate": 4}, ["1.03 TiB", "131.3 GiB", "they fit with mesh.dp_shard = 9"]),
+    ("FP0901", {**LARGE, "mesh.dp_replicate": 4}, ["1.03 TiB", "131.3 GiB", "they fit on 9 devices with"]),
     ("FP0902", {"budget.steps": 1000}, ["160_000_000_000 tokens", "1,000 steps"]),
     ("FP0902", {"budget.tokens": None}, ["nothing bounds the run"]),
 ]  # fmt: skip

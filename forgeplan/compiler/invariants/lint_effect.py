@@ -46,7 +46,8 @@ def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:
     reshard, shard, cp = facts.get("apply.fsdp.reshard"), facts["mesh.dp_shard"], facts["mesh.cp"]
     mesh, moe = facts.results("mesh"), facts.block("model").moe
     is_whole = mesh.fsdp_degree == 1 and (moe is None or mesh.expert_fold == mesh.ep)
-    if reshard is not None and is_whole and reshard.value not in ("default", 1):
+    # A number of more ranks than there are is an error.
+    if reshard is not None and is_whole and reshard.value in ("always", "never"):
         yield reshard, (shard, cp), "parameters are not sharded, so that none are gathered"
     offload, replicas = facts.get("apply.fsdp.offload"), facts["mesh.dp_replicate"]
     if offload is not None and offload.value and is_whole and replicas.value == 1:

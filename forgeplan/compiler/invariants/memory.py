@@ -36,6 +36,7 @@ def states_fit_the_device(facts: Facts) -> Iterator[Finding]:
         legal=(
             legal(facts, "mesh.dp_replicate", replicas),
             legal(facts, "precision.moments", [] if offloads else _narrower(facts["precision.moments"].value)),
+            legal(facts, "apply.fsdp.offload", [] if offloads else [True]),
         ),
         help=_ranks_that_fit(facts, hbm.value),
         notes=(_rows(shards),),
@@ -71,7 +72,9 @@ def _ranks_that_fit(facts: Facts, hbm: int) -> Iterator[str]:
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         too_few, enough = (too_few, middle) if fits(middle) else (middle, enough)
-    yield f"they fit with mesh.dp_shard = {enough * step:,}"
+    devices = mesh.pp * enough * step * mesh.cp * mesh.tp
+    on = f"on {devices:,} devices " if devices > facts["cluster.devices"].value else ""
+    yield f"they fit {on}with mesh.dp_shard = {enough * step:,}"
 
 
 def _rows(shards: Shards) -> str:

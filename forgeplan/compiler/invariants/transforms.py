@@ -30,7 +30,7 @@ def reshard_divides_the_shard_ranks(facts: Facts) -> Iterator[Finding]:
         reshard,
         *parts,
         legal=(legal(facts, "apply.fsdp.reshard", divisors(gcd(*(n for _, n, _ in divided)))),),
-        help=(f"1 is `never`, {ranks:,} is `always`",),
+        help=(f"1 is `never`, {ranks:,} is `always`",) if ranks > 1 else ("no data rank has a part of them to keep",),
         notes=(f"{what} are sharded over {_product(parts)} = {plural(number, 'rank')}",) if len(parts) > 2 else (),
     )
 

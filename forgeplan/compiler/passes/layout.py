@@ -117,7 +117,10 @@ def _is_even(division: Division) -> bool:
 def layout(results: Results) -> Layout:
     """The mesh with the stages of the pipeline, and the options that decide where tensors are."""
     facts = results.facts
-    found = layout_of(facts.block("model"), results["mesh"], facts.block("apply"))
+    written = facts.block("apply")
+    # Also those that `apply` leaves out, as a check may ask what other options of them would do.
+    inserted = (facts.transform(name) for name in ("pp", "tp", "fsdp") if all(item.tag != name for item in written))
+    found = layout_of(facts.block("model"), results["mesh"], (*written, *inserted))
     if found is None:
         raise Poisoned("mesh")
     return found

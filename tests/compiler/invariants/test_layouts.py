@@ -184,3 +184,10 @@ def test_an_unlikely_layout_is_a_warning(name: str, changes: dict[str, Any], sai
     (found,) = check(job(changes))
     assert (found.code, found.severity) == (name, Severity.WARNING)
     assert [text for text in said if text not in everything(found)] == []
+
+
+def test_a_number_of_ranks_to_stay_sharded_over_is_one_message_where_there_is_one_rank() -> None:
+    (found,) = check(job({**SMALL, "mesh.tp": 4, **applied(fsdp={"reshard": 2})}))
+    assert found.code == "FP0436"
+    assert "no data rank has a part of them to keep" in found.help
+    assert not any("`always`" in line for line in found.help)

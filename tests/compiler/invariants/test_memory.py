@@ -23,7 +23,7 @@ def fault(changes: dict[str, Any]) -> Diagnostic | None:
 
 
 def degree_that_fits(found: Diagnostic) -> int:
-    (line,) = (line for line in found.help if line.startswith("they fit with"))
+    (line,) = (line for line in found.help if line.startswith("they fit"))
     return int(line.rpartition(" ")[2].replace(",", ""))
 
 
@@ -71,3 +71,22 @@ def test_offloaded_states_need_no_room_on_the_device() -> None:
     assert found is not None
     assert "its states being offloaded" in found.message
     assert "gradients" not in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("apply", [{}, {"apply": {"recompute": 0}}, {"apply": {"fsdp": 0}}])
+def test_host_memory_is_named_where_it_would_do_whether_apply_names_fsdp_or_not(apply: dict[str, Any]) -> None:
+    found = fault({**MIXTRAL, "cluster.hbm": 60 * GiB, **apply})
+    assert found is not None
+    assert any("apply" in line and "offload" in line for line in found.help)
+    assert fault({**MIXTRAL, "cluster.hbm": 60 * GiB, "apply": {"fsdp": 0}, "apply.fsdp.offload": True}) is None
+
+
+def test_devices_are_named_where_there_are_too_few_for_the_degree_that_fits() -> None:
+    few, enough = (
+        fault({**MIXTRAL, "cluster.hbm": 60 * GiB}),
+        fault({**LLAMA_70B, "mesh.dp_replicate": 2, "cluster.hbm": 200 * GiB}),
+    )
+    assert few is not None
+    assert "they fit on 16 devices with mesh.dp_shard = 16" in few.help
+    assert enough is not None
+    assert "they fit on" not in " ".join(enough.help)
