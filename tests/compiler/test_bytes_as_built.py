@@ -18,10 +18,14 @@ from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from forgeplan.compiler import emit
+from forgeplan.compiler.explain import explain
+from forgeplan.compiler.explain.memory import unreduced_bytes
+from forgeplan.compiler.explain.written import layout
 from forgeplan.plan.execution_plan import ExecutionPlan, RankClass
 from forgeplan.runtime import executor
 from forgeplan.runtime.executor import Bundle, build
 from forgeplan.runtime.loss import forward_loss
+from forgeplan.runtime.operations.fsdp import _unreduced_gradients_fit
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.precision import dtype_of
 from tests.compiler.jobs import job
@@ -134,6 +138,30 @@ def test_planned_bytes_of_stages_are_those_of_the_built_ones(
         assert (parameters, state) == (planned.parameter_bytes, planned.optimizer_bytes)
         assert gradients == planned.gradient_bytes
         assert gathered == gathered_on(plan, rank)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cluster.devices_per_node": 3},
+        {"cluster.devices_per_node": 2, "mesh.dp_replicate": 2, "model.tie": True},
+        {"cluster.devices_per_node": 4, "mesh.tp": 2, "model.vocab": 251},
+        {"cluster.devices_per_node": 8, "mesh.tp": 2, "mesh.ep": 4, **EXPERTS, "model.moe.experts": 8},
+    ],
+    ids=["fsdp", "replicas", "tp", "tp and ep"],
+)
+def test_gradients_that_wait_for_the_last_microbatch_are_told_as_the_runtime_decides(changes: dict[str, Any]) -> None:
+    plan = emit(job({**TINY, **CPU, **changes, "batch.accumulation": 2}))
+    size = unreduced_bytes(plan, layout(plan))
+    (operation,) = (op for op in plan.program if op.name == "fsdp")
+    for hbm, is_once in ((None, True), (4 * size, True), (4 * size - 1, False)):
+        limited = emit(job({**TINY, **CPU, **changes, "batch.accumulation": 2, "cluster.hbm": hbm}))
+        with one_rank(limited, 0) as bundle:
+            assert sum(p.numel() for p in bundle.model.parameters()) * 4 == size
+            assert _unreduced_gradients_fit(operation, bundle) == is_once
+        page = " ".join(explain(limited).split())
+        assert ("microbatches of a step add gradients up before reducing them" in page) == is_once
+        assert ("Each microbatch reduces its gradients" in page) != is_once
 
 
 def accumulated(bundle: Bundle) -> tuple[int, int]:

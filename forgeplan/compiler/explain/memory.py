@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import prod
 
 from forgeplan.compiler.explain.page import bar, percent, table, wrapped
 from forgeplan.compiler.explain.written import layout
-from forgeplan.compiler.passes.shards import ALL_UNITS, shards_of
+from forgeplan.compiler.passes.layout import Layout
+from forgeplan.compiler.passes.parameters import parameters_of
+from forgeplan.compiler.passes.shards import ALL_UNITS, ITEM_BYTES, shards_of
 from forgeplan.compiler.wording import bytes_text, plural
 from forgeplan.plan.execution_plan import ExecutionPlan, RankClass
 
 MANY_RUNS = 3
 MANY_CLASSES = 12
+MOST_UNREDUCED = Fraction(1, 4)
+"""Of a device's memory: gradients of the whole model may take that much between the microbatches of a step."""
 
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
@@ -94,4 +99,29 @@ def _notes(plan: ExecutionPlan) -> Iterator[str]:
         yield f"Units stay gathered in {precision.compute} once they have computed: {size}{each} on {ranks}."
     else:
         yield f"While a unit computes it is gathered in {precision.compute}: at most {size} ({unit})."
+    yield from _between_microbatches(plan, where)
     yield "Activations, logits and buffers come on top and are not in these numbers."
+
+
+def _between_microbatches(plan: ExecutionPlan, where: Layout) -> Iterator[str]:
+    """Whether FSDP reduces the gradients of a step once or for each microbatch; nothing where there is no choice."""
+    number, hbm = plan.job.batch.accumulation, plan.job.cluster.hbm
+    if where.reduces_late or number == 1 or not where.is_sharded:
+        return
+    size = unreduced_bytes(plan, where)
+    if hbm is None and plan.job.cluster.arch != "cpu":
+        yield "Each microbatch reduces its gradients, as `cluster.hbm` is not stated."
+    elif hbm is not None and size > MOST_UNREDUCED * hbm:
+        yield (
+            f"Each microbatch reduces its gradients: unreduced, those of a step would take {bytes_text(size)}, more "
+            "than a quarter of a device."
+        )
+    else:
+        yield f"The {number:,} microbatches of a step add gradients up before reducing them: {bytes_text(size)} more."
+
+
+def unreduced_bytes(plan: ExecutionPlan, where: Layout) -> int:
+    """Gradients of the whole model in the dtype of reduction, as tp and ep leave them, undivided by FSDP."""
+    parameters = parameters_of(plan.job.model).all
+    numbers = sum(prod(where.division(p.shape, p.cut).weight_shape) for p in parameters)
+    return numbers * ITEM_BYTES[plan.job.precision.reduce]
