@@ -43,6 +43,8 @@ class Bundle:
     """How microbatches pass the model forward and back: None is one after the other; see `pipeline.py`."""
     forward_only: Any = None
     """The same without backward, for evaluations."""
+    loss: Callable[..., Any] | None = None
+    """What stands in for the plan's loss, as `compile` translates it; None is the loss itself."""
     before_microbatch: Callable[[bool], object] = lambda is_last: None
     """Told before each forward of a step whether it is the step's last: gradients may then be reduced only once."""
     after_microbatch: Callable[[bool], object] = lambda is_last: None

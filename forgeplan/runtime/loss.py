@@ -73,7 +73,8 @@ def loss_of(bundle: Bundle, logits_BSV: Tensor, labels_BS: Tensor) -> LossSums:
     """The plan's loss of a rank's logits; the labels are those of whole sequences."""
     spec, tp = bundle.plan.job.loss, bundle.axes.tp.group
     columns = Columns(tp.index * (bundle.plan.job.model.pad_vocab // tp.size), tp)
-    found: LossSums = implementation("loss", spec)(spec, logits_BSV, bundle.axes.cp.own(labels_BS), columns)
+    compute = bundle.loss or implementation("loss", spec)
+    found: LossSums = compute(spec, logits_BSV, bundle.axes.cp.own(labels_BS), columns)
     return found
 
 

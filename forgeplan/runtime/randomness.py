@@ -7,6 +7,7 @@ depends on rank, layout, microbatch size or how often it is asked, and there is 
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import NamedTuple
 
 import torch
 from attrs import evolve, frozen
@@ -32,23 +33,33 @@ class Randomness:
         """The numbers of those places."""
         return evolve(self, places_S=places_S)
 
-    def dropout(self, x_BSD: Tensor, probability: float, layer: int | str, name: str) -> Tensor:
+    def noise(self, rows: int, layer: int | str, name: str, device: torch.device) -> Noise:
+        """The numbers of one place in the model, for `rows` sequences."""
+        key = int.from_bytes(sha256(f"{self.seed}|{layer}|{name}".encode()).digest()[:8], signed=True)
+        rows_B = torch.arange(rows, device=device) + self.sample if isinstance(self.sample, int) else self.sample
+        return Noise(_mix(_mix(rows_B) ^ key), self.places_S)
+
+
+class Noise(NamedTuple):
+    """Random numbers for a tensor of one microbatch, (B, S, …): only tensors, so that equal layers share a graph."""
+
+    keys_B: Tensor
+    """int64, of each sequence."""
+    places_S: Tensor | None
+    """Places in the sequence of the positions that a rank holds; None is all of them, in order."""
+
+    def dropout(self, x_BSD: Tensor, probability: float) -> Tensor:
         """Elements set to zero with `probability`, the others divided by 1 − probability."""
-        if probability == 0:
-            return x_BSD
-        kept_BSD = self.bits(x_BSD.shape, layer, name, x_BSD.device) >= round(probability * 2**_BITS)
+        kept_BSD = self.bits(x_BSD.shape) >= round(probability * 2**_BITS)
         return torch.where(kept_BSD, x_BSD / (1 - probability), 0)
 
-    def bits(self, shape: torch.Size, layer: int | str, name: str, device: torch.device) -> Tensor:
-        """Uniform integers in [0, 2²⁴) for each element of a tensor whose first dim is the batch."""
-        key = int.from_bytes(sha256(f"{self.seed}|{layer}|{name}".encode()).digest()[:8], signed=True)
-        rows_B = torch.arange(shape[0], device=device) + self.sample if isinstance(self.sample, int) else self.sample
-        row_keys_B = _mix(_mix(rows_B) ^ key)
-        places = torch.arange(shape[1:].numel(), device=device)
+    def bits(self, shape: torch.Size) -> Tensor:
+        """Uniform integers in [0, 2²⁴) for each element."""
+        places = torch.arange(shape[1:].numel(), device=self.keys_B.device)
         if self.places_S is not None:
             inner = shape[2:].numel()
-            places = (self.places_S[:, None] * inner + torch.arange(inner, device=device)).flatten()
-        hashed = _mix(row_keys_B[:, None] + places[None, :] * _ODD)
+            places = (self.places_S[:, None] * inner + torch.arange(inner, device=places.device)).flatten()
+        hashed = _mix(self.keys_B[:, None] + places[None, :] * _ODD)
         return _shifted(hashed, 64 - _BITS).view(shape)
 
 

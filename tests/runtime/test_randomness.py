@@ -22,7 +22,7 @@ def test_bits_are_splitmix_of_sample_and_place() -> None:
     from hashlib import sha256
 
     key = int.from_bytes(sha256(b"5|2|mlp").digest()[:8])
-    bits = Randomness(seed=5, sample=100).bits(SHAPE, 2, "mlp", CPU)
+    bits = Randomness(seed=5, sample=100).noise(4, 2, "mlp", CPU).bits(SHAPE)
     for row, s, d in ((0, 0, 0), (1, 3, 7), (3, 31, 15)):
         place = s * 16 + d
         row_key = splitmix(splitmix(100 + row) ^ key)
@@ -30,18 +30,18 @@ def test_bits_are_splitmix_of_sample_and_place() -> None:
 
 
 def test_a_row_gets_the_same_numbers_in_any_microbatch() -> None:
-    together = Randomness(1, 8).bits(SHAPE, 0, "mlp", CPU)
-    alone = Randomness(1, 10).bits(torch.Size([1, 32, 16]), 0, "mlp", CPU)
+    together = Randomness(1, 8).noise(4, 0, "mlp", CPU).bits(SHAPE)
+    alone = Randomness(1, 10).noise(1, 0, "mlp", CPU).bits(torch.Size([1, 32, 16]))
     assert torch.equal(together[2:3], alone)
 
 
 def test_seed_sample_layer_and_name_all_matter() -> None:
-    base = Randomness(1, 0).bits(SHAPE, 0, "mlp", CPU)
+    base = Randomness(1, 0).noise(4, 0, "mlp", CPU).bits(SHAPE)
     others = [
-        Randomness(2, 0).bits(SHAPE, 0, "mlp", CPU),
-        Randomness(1, 4).bits(SHAPE, 0, "mlp", CPU),
-        Randomness(1, 0).bits(SHAPE, 1, "mlp", CPU),
-        Randomness(1, 0).bits(SHAPE, 0, "attention", CPU),
+        Randomness(2, 0).noise(4, 0, "mlp", CPU).bits(SHAPE),
+        Randomness(1, 4).noise(4, 0, "mlp", CPU).bits(SHAPE),
+        Randomness(1, 0).noise(4, 1, "mlp", CPU).bits(SHAPE),
+        Randomness(1, 0).noise(4, 0, "attention", CPU).bits(SHAPE),
     ]
     for other in others:
         assert (base == other).float().mean() < 0.01
@@ -49,7 +49,7 @@ def test_seed_sample_layer_and_name_all_matter() -> None:
 
 
 def test_bits_are_uniform() -> None:
-    bits = Randomness(3, 0).bits(torch.Size([64, 1024]), 0, "mlp", CPU)
+    bits = Randomness(3, 0).noise(64, 0, "mlp", CPU).bits(torch.Size([64, 1024]))
     counts = torch.bincount((bits >> 16).flatten(), minlength=256).double()
     chi_squared = ((counts - 256) ** 2 / 256).sum().item()
     assert 150 < chi_squared < 380, "256 cells: mean 255, standard deviation 23"
@@ -58,6 +58,6 @@ def test_bits_are_uniform() -> None:
 @pytest.mark.parametrize("probability", [0.1, 0.5])
 def test_dropout_keeps_the_mean_and_drops_the_share(probability: float) -> None:
     x = torch.ones(16, 64, 64, dtype=torch.float64)
-    y = Randomness(0, 0).dropout(x, probability, 0, "mlp")
+    y = Randomness(0, 0).noise(16, 0, "mlp", CPU).dropout(x, probability)
     assert (y == 0).double().mean().item() == pytest.approx(probability, abs=0.005)
     assert y[y != 0].unique().tolist() == [1 / (1 - probability)]

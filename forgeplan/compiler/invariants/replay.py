@@ -11,12 +11,24 @@ from forgeplan.compiler.patterns import general, meant, module_names
 from forgeplan.compiler.wording import listing, plural
 
 MODES_WITHOUT_COMPILE = ("selective", "full")
+DIVIDING = ("inductor", "aot_eager")
+"""Backends that divide a graph into forward and backward, and decide then what is kept."""
 
 
 @invariant("FP0460", "a memory budget for recomputation has `compile` to keep it")
 def budget_is_kept_by_compile(facts: Facts) -> Iterator[Finding]:
     mode = facts.get("apply.recompute.mode")
-    if mode is None or mode.value != "budget" or facts.get("apply.compile.backend") is not None:
+    if mode is None or mode.value != "budget":
+        return
+    backend = facts.get("apply.compile.backend")
+    if backend is not None:
+        if backend.value not in DIVIDING:
+            yield budget_is_kept_by_compile.at(
+                f"recompute.mode = budget, and compile.backend = {backend.value} keeps all activations",
+                mode,
+                backend,
+                legal=(legal(facts, backend.path, DIVIDING), legal(facts, mode.path, MODES_WITHOUT_COMPILE)),
+            )
         return
     yield budget_is_kept_by_compile.at(
         "recompute.mode = budget without `compile`: which activations are kept is decided when a block is compiled",

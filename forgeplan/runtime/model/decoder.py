@@ -21,7 +21,7 @@ from forgeplan.runtime.model.moe.layer import MoE, Routing
 from forgeplan.runtime.model.mtp import FurtherToken, later_tokens
 from forgeplan.runtime.model.norm import NORMS, RMSNorm
 from forgeplan.runtime.model.rope import Rotation, rotation
-from forgeplan.runtime.randomness import Randomness
+from forgeplan.runtime.randomness import Noise, Randomness
 from forgeplan.runtime.registry import register
 from forgeplan.spec.model.decoder import Decoder
 
@@ -46,7 +46,6 @@ class Block(Module):
 
     def __init__(self, spec: Decoder, number: int) -> None:
         super().__init__()
-        self.number = number
         self.dropout = float(spec.dropout)
         std = float(spec.init_std)
         residual_std = std / sqrt(2 * spec.layers)
@@ -65,33 +64,32 @@ class Block(Module):
         cached: KeyValues | None = None,
     ) -> tuple[Tensor, KeyValues | None, Routing | None]:
         attended, state = self.attention(self.attention_norm(x_BSD), context.rotation, context.mask, cached)
-        x_BSD = x_BSD + self._dropped(attended, context, "attention")
+        x_BSD = x_BSD + self._dropped(attended, context.noise, "attention")
         normed_BSD, routing = self.mlp_norm(x_BSD), None
         if self.moe is not None:
             out_BSD, routing = self.moe(normed_BSD, context.places_S)
         else:
             out_BSD = self._dense(normed_BSD)
-        return x_BSD + self._dropped(out_BSD, context, "mlp"), state, routing
+        return x_BSD + self._dropped(out_BSD, context.noise, "mlp"), state, routing
 
     def _dense(self, x_BSD: Tensor) -> Tensor:
         if self.mlp is None:
             raise InternalError("a block has neither an MLP nor experts")
         return self.mlp(x_BSD)
 
-    def _dropped(self, x_BSD: Tensor, context: Context, name: str) -> Tensor:
-        random = context.randomness
-        return x_BSD if random is None else random.dropout(x_BSD, self.dropout, self.number, name)
+    def _dropped(self, x_BSD: Tensor, noise: dict[str, Noise], name: str) -> Tensor:
+        return noise[name].dropout(x_BSD, self.dropout) if noise else x_BSD
 
 
 class Context(NamedTuple):
-    """What all blocks of a forward share."""
+    """What all blocks of a forward share, but for `noise`."""
 
     rotation: Rotation
     mask: Mask
     places_S: Tensor
     """Places in the sequence of the positions that this rank holds between attentions."""
-    randomness: Randomness | None
-    """Already at those places."""
+    noise: dict[str, Noise] = {}  # noqa: RUF012 (never written to)
+    """For the dropout behind each half of one block; empty where nothing is dropped."""
 
 
 class Transformer(Module):
@@ -162,11 +160,12 @@ class Transformer(Module):
         )
         distances = range(1, len(self.mtp) + 1 if further else 1)
         x_BSD, *later = self._entered(tokens_BS, distances)
-        context = self._context(x_BSD, past, positions_BT, documents_BT, randomness, generating=cache is not None)
+        context = self._context(x_BSD, past, positions_BT, documents_BT, generating=cache is not None)
+        noise = partial(self._noise, randomness, context.places_S, x_BSD.shape[0])
         states, routing = {}, {}
         for number, block in self.layers.items():
             cached = None if cache is None else cache.layers.get(number, NOTHING)
-            x_BSD, states[number], routed = block(x_BSD, context, cached)
+            x_BSD, states[number], routed = block(x_BSD, context._replace(noise=noise(int(number))), cached)
             if routed is not None:
                 routing[f"layers.{number}"] = routed
         total = max(positions_BT.shape[1], past.total)
@@ -175,7 +174,8 @@ class Transformer(Module):
             return Output(x_BSD, grown, routing)
         normed = [self.norm(x_BSD)]
         for (k, module), embedded_BSD in zip(self.mtp.items(), later, strict=False):
-            x_BSD, normed_BSD, routed = module(x_BSD, embedded_BSD, context)
+            own = context._replace(noise=noise(self.spec.layers + int(k)))
+            x_BSD, normed_BSD, routed = module(x_BSD, embedded_BSD, own)
             normed.append(normed_BSD)
             if routed is not None:
                 routing[f"mtp.{k}.block"] = routed
@@ -201,7 +201,6 @@ class Transformer(Module):
         past: Cache,
         positions_BT: Tensor,
         documents_BT: Tensor | None,
-        randomness: Randomness | None,
         *,
         generating: bool,
     ) -> Context:
@@ -213,7 +212,14 @@ class Transformer(Module):
         total = max(positions_BT.shape[1], past.total)
         tables = rotation(self.spec.rope, self.spec.head_dim, positions_BS, total, x_BSD.dtype)
         places_S = tp.own(cp.own_places(length, device)[None])[0]
-        return Context(tables, mask, places_S, None if randomness is None else randomness.at(places_S))
+        return Context(tables, mask, places_S)
+
+    def _noise(self, randomness: Randomness | None, places_S: Tensor, batch: int, number: int) -> dict[str, Noise]:
+        """For dropout in one block, drawn outside of it: nothing in a block depends on which one it is."""
+        if randomness is None or not self.spec.dropout:
+            return {}
+        here = randomness.at(places_S)
+        return {half: here.noise(batch, number, half, places_S.device) for half in ("attention", "mlp")}
 
 
 def _at_once(module: Callable[[Tensor], Tensor], inputs: list[Tensor]) -> list[Tensor]:

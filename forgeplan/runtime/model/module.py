@@ -34,6 +34,8 @@ class Module(nn.Module):
     """Whether activation checkpointing replays this module as a whole."""
     keeps_stored_dtype: ClassVar[bool] = False
     """Whether its weights take part in computations as they are stored, whatever the compute dtype."""
+    has_data_dependent_shapes: ClassVar[bool] = False
+    """Whether sizes of tensors inside follow from values: no one graph has all of it."""
     axes: Axes = ALONE
     """The ranks that this module's work is divided over; operations of the program set it."""
 

@@ -42,7 +42,7 @@ class FurtherToken(Module):
         self.norm = norm(spec.dim, eps)
 
     def forward(self, hidden_BSD: Tensor, embedded_BSD: Tensor, context: Any) -> Further:
-        """Hidden states of this rank's positions, and embeddings of the tokens k later; `context` is what blocks share.
+        """Hidden states of this rank's positions, and embeddings of the tokens k later; `context` is its block's.
 
         The first module gets the hidden states before the model's last norm.
         """

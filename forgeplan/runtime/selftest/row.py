@@ -32,6 +32,8 @@ class Row:
     z: Fraction = Fraction(0)
     axes: dict[str, dict[str, Any]] = field(factory=dict)
     """Options of tp, cp, ep, pp."""
+    transforms: dict[str, dict[str, Any]] = field(factory=dict)
+    """Further operations, with their options."""
     nodes: int = 1
     quick: bool = False
     """One of the few that have every axis and every pair of axes of the table between them."""
@@ -54,6 +56,7 @@ class Row:
             reshard=self.reshard,
             z=self.z,
             axes=self.axes,
+            transforms=self.transforms,
             nodes=self.nodes,
         )
 

@@ -13,9 +13,10 @@ from forgeplan.runtime.selftest.rows.dense import LAYOUTS, LOSSES, MODELS, SCHED
 from forgeplan.runtime.selftest.rows.experts import EXPERTS
 from forgeplan.runtime.selftest.rows.pipeline import PIPELINE
 from forgeplan.runtime.selftest.rows.tensor import TENSOR
+from forgeplan.runtime.selftest.rows.wrapped import COMPILE, RECOMPUTE
 
 TABLE: tuple[Row, ...] = (
-    *LAYOUTS, *MODELS, *TENSOR, *CONTEXT, *EXPERTS, *PIPELINE, *LOSSES, *SCHEDULES, *SINGLE,
+    *LAYOUTS, *MODELS, *TENSOR, *CONTEXT, *EXPERTS, *PIPELINE, *RECOMPUTE, *COMPILE, *LOSSES, *SCHEDULES, *SINGLE,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import attrs
 
 from forgeplan.plan.execution_plan import Estimates, ExecutionPlan, TensorFact
 from forgeplan.plan.mesh import Mesh
-from forgeplan.plan.operations import OPERATIONS, Build, Fsdp, Initialise, Materialise, Operation, Recompute
+from forgeplan.plan.operations import OPERATIONS, Build, Fsdp, Initialise, Materialise, Operation
 from forgeplan.spec.loss.cross_entropy import CrossEntropy
 from forgeplan.spec.model.decoder import Decoder, Rope
 from forgeplan.spec.model.moe import Moe
@@ -83,13 +83,15 @@ def execution_plan(
     wall: Fraction | None = None,
     program: tuple[Operation, ...] | None = None,
     axes: Mapping[str, Mapping[str, Any]] = {},
+    transforms: Mapping[str, Mapping[str, Any]] = {},
     nodes: int = 1,
 ) -> ExecutionPlan:
-    """`axes`: options of tp, cp, ep, pp by name, for the axes that the mesh has above 1."""
+    """`axes`: options of tp, cp, ep, pp by name, for the axes that the mesh has above 1. `transforms`: further
+    operations with their options, by name; `recompute` is the mode of one for all blocks, or each second one."""
     model = model or decoder()
     mesh = mesh or Mesh()
     precision = precision or Precision(params=dtype, compute=dtype, reduce=dtype, moments=dtype)
-    program = program or default_program(model, mesh, precision, recompute, reshard, seed, axes)
+    program = program or default_program(model, mesh, precision, recompute, reshard, seed, axes, transforms)
     sequences = accumulation * micro * mesh.data_ranks
     global_batch = Quantity(sequences, SEQUENCES)
     job = Plan(
@@ -133,8 +135,11 @@ def default_program(
     reshard: str | int,
     seed: int,
     axes: Mapping[str, Mapping[str, Any]],
+    transforms: Mapping[str, Mapping[str, Any]],
 ) -> tuple[Operation, ...]:
     blocks = [f"layers.{i}" for i in range(model.layers)] + [f"mtp.{k}.block" for k in range(model.mtp)]
+    replayed = {"mode": recompute, "blocks": blocks[1::2] if recompute == "every" else blocks}
+    wrapping = dict(transforms) | ({"recompute": replayed} if recompute else {})
     cutting: list[Operation] = [
         OPERATIONS[axis](placed_by="mesh", **axes.get(axis, {}))
         for axis in ("pp", "tp", "cp", "ep")
@@ -143,7 +148,7 @@ def default_program(
     return (
         Build(placed_by="always"),
         *cutting,
-        *([Recompute(placed_by="plan", mode=recompute, blocks=blocks)] if recompute else []),
+        *(OPERATIONS[name](placed_by="plan", **wrapping[name]) for name in OPERATIONS if name in wrapping),
         Fsdp(
             placed_by="always",
             reshard=reshard,

@@ -79,6 +79,8 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
     ("FP0444", recompute(only=("decoder",)), ["modules of this model: layers.*"]),
     ("FP0444", recompute(only=("layers.1", "layers.32")), ['"layers.32"']),
     ("FP0460", recompute(mode="budget"), ["add `compile`", "mode: selective, full"]),
+    ("FP0460", {**recompute(mode="budget"), **compiled(backend="eager"), "apply": {"recompute": 0, "compile": 0}},
+     ["compile.backend = eager", "backend: inductor, aot_eager"]),
     ("FP0461", recompute(mode="every", every=40), ["one block in 40, and of 32 blocks", "every: 32 or less"]),
     ("FP0461", recompute(mode="every", every=3, only=("layers.0", "layers.9")), ["of 2 blocks", "every: 2 or less"]),
     ("FP0461", recompute(only=()), ["names no block", "only: none"]),

@@ -42,6 +42,8 @@ class Routing(NamedTuple):
 class MoE(Module):
     """Σ gate·expert(x) over the experts that the router chose for x, and the shared experts' output."""
 
+    has_data_dependent_shapes = True
+
     def __init__(self, spec: Decoder, std: float, residual_std: float) -> None:
         super().__init__()
         if spec.moe is None:
