@@ -8,7 +8,7 @@ from fractions import Fraction
 from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.idle_options import idle_options
 from forgeplan.compiler.invariants.registry import Finding, lint
-from forgeplan.compiler.wording import plural
+from forgeplan.compiler.wording import plan_text, plural
 from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.spec.quantity import SECONDS, STEPS, TOKENS
 
@@ -76,6 +76,16 @@ def _idle_of_experts(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str
     rate, schedule = facts.get("model.moe.router.rate"), facts.get("model.moe.router.rate_schedule")
     if rate is not None and schedule is not None and rate.value == 0 and schedule.value != "constant":
         yield schedule, (rate,), "the balancing bias never changes"
+    experts, top_k, capacity = (facts.get(f"model.moe.{name}") for name in ("experts", "top_k", "capacity"))
+    if experts is None or top_k is None or capacity is None:
+        return
+    if capacity.value is not None and capacity.value * top_k.value >= experts.value:
+        most = plan_text(Fraction(experts.value, top_k.value))
+        yield capacity, (experts, top_k), f"an expert gets a token once at most, which is {most} times its even share"
+    for name in ("balance", "sequence_balance"):
+        loss = facts["model.moe." + name]
+        if loss.value and top_k.value == experts.value:
+            yield loss, (top_k, experts), "every token goes to all experts, so that no load can change"
 
 
 @lint("never-fires", "what is to happen again and again happens before the run ends")

@@ -125,6 +125,8 @@ NEVER = {"model.moe.router.rate": Fraction(0), "model.moe.router.rate_schedule":
         (SMALL | {"loss.mtp": Fraction(1, 10)}, ["loss.mtp = 0.1", "no modules", "model.mtp = 0"]),
         (moe(8, 2, groups=4), ["model.moe.groups = 4", "every group", "model.moe.group_limit = 4"]),
         (moe(8, 2, groups=4, group_limit=4), ["model.moe.group_limit = 4", "every group", "model.moe.groups = 4"]),
+        (moe(8, 2, capacity=Fraction(4)), ["model.moe.capacity = 4", "4 times its even share", "model.moe.top_k = 2"]),
+        (moe(4, 4, balance=Fraction(1, 100)), ["model.moe.balance = 0.01", "all experts", "model.moe.top_k = 4"]),
         (moe(8, 2, router="sigmoid_topk") | NEVER, ["rate_schedule = cosine", "never changes"]),
     ],
 )
@@ -136,7 +138,12 @@ def test_what_nothing_reads_is_a_warning(changes: dict[str, Any], said: list[str
 
 @pytest.mark.parametrize(
     "changes",
-    [moe(8, 2, groups=4, group_limit=2), moe(8, 2) | {"loss.mtp": Fraction(1, 10), "model.mtp": 1}, moe(8, 2)],
+    [
+        moe(8, 2, groups=4, group_limit=2),
+        moe(8, 2, capacity=Fraction(399, 100), balance=Fraction(1, 100)),
+        moe(8, 2) | {"loss.mtp": Fraction(1, 10), "model.mtp": 1},
+        moe(8, 2),
+    ],
 )
 def test_what_is_read_is_no_warning(changes: dict[str, Any]) -> None:
     assert check(job(changes)) == []
