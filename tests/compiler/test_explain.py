@@ -230,13 +230,23 @@ def test_a_derived_value_says_what_it_is_computed_from() -> None:
     ("path", "said"),
     [
         ("optimizer.rl", "did you mean `optimizer.lr`?"),
-        ("batch", "its values are batch.accumulation"),
         ("x.y", "has no `x.y`"),
     ],
 )
 def test_a_path_that_is_no_value_is_answered_with_what_is_there(path: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         explain_path(job(), path, Sources())
+
+
+def test_a_record_is_shown_with_its_fields_once_each_and_a_component_with_them_behind_its_layers() -> None:
+    lines = explain_path(job({"mesh.tp": 2}), "mesh", Sources()).splitlines()
+    values = dict(line.split()[:2] for line in lines[1:])
+    axes = ("pp", "dp_replicate", "dp_shard", "cp", "tp", "ep", "data_ranks", "world")
+    assert (lines[0], len(lines) - 1, set(values)) == ("mesh", len(axes), {f"mesh.{name}" for name in axes})
+    assert (values["mesh.tp"], values["mesh.dp_shard"]) == ("2", "2")
+    text = explain_path(job(), "optimizer", Sources())
+    assert text.startswith("optimizer = adamw")
+    assert "optimizer.weight_decay" in text
 
 
 def test_options_of_inserted_transforms_are_values_with_the_reason_why_they_are_there() -> None:

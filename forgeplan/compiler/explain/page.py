@@ -22,6 +22,11 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def shortened(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis where it is longer."""
+    return text if len(text) <= width else text[: max(width, 2) - 1] + "…"
+
+
 def table(rows: Sequence[Sequence[str]], align: str, gap: str = "  ") -> list[str]:
     """Columns side by side; `align` has one letter a column, `l` or `r`."""
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(len(align))]

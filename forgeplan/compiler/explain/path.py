@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from forgeplan.compiler.derived import derived_values
+from forgeplan.compiler.explain.fields import fields_below
 from forgeplan.compiler.explain.inserted import why_absent, why_inserted, with_inserted
-from forgeplan.compiler.explain.page import table, wrapped
+from forgeplan.compiler.explain.page import shortened, table, wrapped
 from forgeplan.compiler.schema import setting_at
 from forgeplan.compiler.wording import listing, plan_text, written_at
 from forgeplan.diagnostics.refusal import UsageError
@@ -16,11 +17,17 @@ from forgeplan.spec.setting import DERIVED, Setting
 
 
 def explain_path(job: Job, path: str, sources: Sources, width: int = 80) -> str:
-    """Value, type, range, default, doc, and every layer that set it, strongest first. Raises UsageError."""
-    leaves = with_inserted(job)
+    """Value, type, range, default, doc, and every layer that set it, strongest first; then the fields of a component.
+
+    A record has its fields alone. Raises UsageError for what is neither.
+    """
+    leaves, fields = with_inserted(job), fields_below(job, path, sources, width - 2)
     if path in leaves:
         lines = _written(leaves[path], path, setting_at(path, leaves), sources, width)
         lines += ["", *("  " + line for line in wrapped(why, width - 2))] if (why := why_inserted(path, job)) else []
+        lines += ["", *("  " + line for line in fields)] if fields else []
+    elif fields:
+        lines = [path, *("  " + line for line in fields)]
     elif path in derived_values():
         lines = _derived(job, path, width)
     elif path in job.derived:
@@ -38,10 +45,6 @@ def _written(leaf: Leaf, path: str, setting: Setting | None, sources: Sources, w
     rows = [("→" if i == 0 else " ", name, shortened(text, rest), at) for i, (name, text, at) in enumerate(layers)]
     note = ["", "  → is in force, the strongest first"] if len(rows) > 1 else []
     return [f"{path} = {value}", *about, "", *("  " + row for row in table(rows, "llll")), *note]
-
-
-def shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: max(width, 2) - 1] + "…"
 
 
 def _about(setting: Setting) -> str:
@@ -69,9 +72,6 @@ def _derived(job: Job, path: str, width: int) -> list[str]:
 
 def _unknown(job: Job, path: str) -> str:
     known = [*with_inserted(job), *derived_values(), *job.derived]
-    below = sorted(p for p in known if p.startswith(path + "."))
-    if below:
-        return f"`{path}` is a record; its values are {listing(below)}"
     if absent := why_absent(path, job):
         return f"the plan has no `{path}`: {absent}"
     meant = nearest(path, known)
