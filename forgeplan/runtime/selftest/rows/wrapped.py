@@ -6,14 +6,15 @@ from typing import Any
 
 from forgeplan.plan.mesh import Mesh
 from forgeplan.runtime.selftest.row import Row
+from forgeplan.runtime.selftest.rows.pipeline import PP2, stages
 from forgeplan.runtime.selftest.rows.shapes import DROPPING, FSDP2, HALF, HSDP, NORMED, TP2, WHOLE_SEQUENCE
 from forgeplan.runtime.selftest.tiny import moe
 
 CP2 = Mesh(cp=2)
-PP2 = Mesh(pp=2)
 EP2 = Mesh(dp_shard=2, ep=2)
 RING = {"cp": {"attention": "ring"}}
-TWO_STAGES = {"pp": {"stages": ((0, 1), (1, 2))}}
+TWO_STAGES = stages("one_f_one_b")
+FOUR_STAGES = stages("interleaved", layers=4)
 EXPERTS = {"moe": moe(shared=1, capacity=2)}
 COMPILED: dict[str, dict[str, Any]] = {"compile": {"backend": "aot_eager"}}
 WHOLE: dict[str, dict[str, Any]] = {"compile": {"backend": "aot_eager", "fullgraph": True}}
@@ -41,7 +42,7 @@ COMPILE = [
     Row("compiled, tp 2", TP2, transforms=WHOLE),
     Row("compiled, cp 2, ring", CP2, transforms=WHOLE, axes=RING),
     Row("compiled, cp 2, selective", CP2, transforms=WHOLE, recompute="selective"),
-    Row("compiled, pp 2", PP2, transforms=WHOLE, axes=TWO_STAGES, accumulation=4),
+    Row("compiled, pp 2, interleaved", PP2, model={"layers": 4}, transforms=WHOLE, axes=FOUR_STAGES, accumulation=4),
     Row("compiled, ep 2, capacity", EP2, model=EXPERTS, transforms=COMPILED),
     Row("compiled, ep 2, capacity, recompute", EP2, model=EXPERTS, transforms=COMPILED, recompute="full"),
     Row("compiled, ep 2, capacity, selective", EP2, model=EXPERTS, transforms=COMPILED, recompute="selective"),
