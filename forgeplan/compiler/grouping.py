@@ -13,8 +13,12 @@ from forgeplan.diagnostics.diagnostic import Diagnostic
 
 Remaining = Callable[[Mapping[str, Any]], frozenset[tuple[str, str]] | None]
 
-NEAREST_THE_MODEL = ("FP05", "FP0412", "FP0413", "FP0414", "FP0415", "FP0416", "FP0405", "FP0401", "FP0402", "FP0403")
-"""Which fault of a group speaks for it: the model's shape, what the mesh does to it, the mesh, then the rest."""
+NEAREST_THE_MODEL = (
+    *("FP05", "FP0425", "FP0427", "FP0428"),
+    *("FP0412", "FP0413", "FP0414", "FP0415", "FP0416", "FP0405", "FP0401", "FP0402", "FP0403"),
+)
+"""Which fault of a group speaks for it: the model's shape, what no degree of an axis can do to it, what this one does,
+the mesh, then the rest."""
 
 
 def grouped(findings: Iterable[Finding], remaining: Remaining) -> list[Diagnostic]:

@@ -191,3 +191,11 @@ def test_a_number_of_ranks_to_stay_sharded_over_is_one_message_where_there_is_on
     assert found.code == "FP0436"
     assert "no data rank has a part of them to keep" in found.help
     assert not any("`always`" in line for line in found.help)
+
+
+def test_what_no_degree_can_do_speaks_before_the_arithmetic_of_degrees() -> None:
+    """4 ranks of a pipeline leave none to the groups of experts: that is true, and not the reason."""
+    (found,) = errors({**EXPERTS, "mesh.pp": 4, "mesh.ep": 4})
+    assert found.code == "FP0425"
+    assert any(note.startswith("FP0403") for note in found.notes)
+    assert "legal value of mesh.pp: 1" in found.help
