@@ -8,10 +8,12 @@ from typing import Any, Protocol
 import torch
 from attrs import define, evolve, field
 from torch import Tensor, distributed, nn
+from torch.nn import functional as F
 
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.refusal import InternalError, Refusal
 from forgeplan.plan.execution_plan import ExecutionPlan, TensorFact
+from forgeplan.plan.operations import Fp8
 from forgeplan.plan.verify import check_order
 from forgeplan.runtime.meshes import Meshes
 from forgeplan.runtime.model.module import Module
@@ -114,20 +116,30 @@ def check_as_planned(bundle: Bundle) -> None:
             wrong.append(
                 f"{name}: this rank's part is planned as {_shape(place.shape)}, and built {_shape(found.shape)}"
             )
-    wrong += [f"{name}: planned, and not built" for name in _held_nowhere(bundle, planned.keys())]
+    held = {name for name, _ in bundle.model.named_parameters()}
+    wrong += [f"{name}: planned, and not built" for name in _held_nowhere(bundle, planned.keys(), held)]
+    wrong += [f"{name}: planned in float8, and multiplies otherwise" for name in _not_in_float8(bundle)]
     if wrong:
         more = len(wrong) - NUM_DIFFERENCES_SHOWN
         raise Refusal(
             AS_PLANNED,
-            f"{len(wrong)} of {len(planned)} parameters differ from the plan\n  "
+            f"{len(wrong)} of {len(planned)} parameters or layers differ from the plan\n  "
             + "\n  ".join(wrong[:NUM_DIFFERENCES_SHOWN] + ([f"and {more} more"] if more > 0 else [])),
             "the plan was compiled by another version, or altered: compile it again",
         )
 
 
-def _held_nowhere(bundle: Bundle, planned: Iterable[str]) -> list[str]:
-    """Planned parameters that no stage of this rank's pipeline has."""
-    held = {name for name, _ in bundle.model.named_parameters()}
+def _not_in_float8(bundle: Bundle) -> list[str]:
+    """Layers that the plan converts, and no stage of this rank's pipeline has converted."""
+    planned = [layer for op in bundle.plan.program if isinstance(op, Fp8) for layer in op.layers]
+    if not planned:
+        return []
+    found = {name for name, m in bundle.model.named_modules() if getattr(m, "product", F.linear) is not F.linear}
+    return _held_nowhere(bundle, planned, found)
+
+
+def _held_nowhere(bundle: Bundle, planned: Iterable[str], held: set[str]) -> list[str]:
+    """Of what is planned, what no stage of this rank's pipeline has."""
     group = bundle.meshes.group("pp").process_group
     if group is not None:
         everybody: list[Any] = [None] * bundle.plan.mesh.pp

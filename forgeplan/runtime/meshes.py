@@ -48,9 +48,10 @@ class Meshes:
         return self._grid(("pp", *EXPERT))[EXPERT]
 
     def group(self, axis: str) -> Group:
-        """The ranks of `axis` that this rank is one of: pp, tp, cp, ep, or `cp_tp` for both."""
+        """The ranks of `axis` that this rank is one of: pp, tp, cp, ep, `cp_tp` for both, or `fsdp`, which gather."""
         grids = {
             "pp": ("pp", *DENSE),
+            "fsdp": ("pp", *DENSE),
             "tp": ("pp", *DENSE),
             "cp": ("outer", "cp", "tp"),
             "cp_tp": ("outer", "cp_tp"),

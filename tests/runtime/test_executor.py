@@ -66,7 +66,7 @@ def test_a_model_that_is_not_the_planned_one_is_refused_by_name() -> None:
         build(attrs.evolve(plan, tensors=altered), CPU)
     assert refused.value.code.id == "FP1009"
     assert refused.value.message.splitlines() == [
-        "2 of 20 parameters differ from the plan",
+        "2 of 20 parameters or layers differ from the plan",
         "  layers.1.mlp.w_up.weight: planned 3×3 bf16, built 24×16 fp32",
         "  norm.weight: planned nothing, built 16 fp32",
     ]

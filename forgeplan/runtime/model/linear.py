@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -10,6 +12,9 @@ from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.runtime.model.module import Constant, Initial, Module, Normal, in_dtype_of
 
 # B batch, S sequence, D model width, V vocabulary with padding
+
+Product = Callable[..., Tensor]
+"""x·Wᵀ + b of x, W and b, as `F.linear`; an operation of the program may put another in its place."""
 
 
 class Linear(nn.Linear, Module):
@@ -22,9 +27,10 @@ class Linear(nn.Linear, Module):
         super().__init__(num_in, num_out, bias)
         self.std = std
         self.is_row = is_row
+        self.product: Product = F.linear
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.linear(input, in_dtype_of(input, self.weight), self.bias_for(input))
+        return self.product(input, in_dtype_of(input, self.weight), self.bias_for(input))
 
     def bias_for(self, x: Tensor) -> Tensor | None:
         """The bias that this rank adds, in the dtype of x: times zero, not left out, so that each has a gradient."""
@@ -74,12 +80,13 @@ class Head(Module):
         self.weight = None if tied else nn.Parameter(torch.empty(padded_vocab, dim))
         self.vocab = vocab
         self.std = std
+        self.product: Product = F.linear
 
     def forward(self, x_BSD: Tensor, tied_VD: Tensor | None = None) -> Tensor:
         weight_VD = tied_VD if self.weight is None else self.weight
         if weight_VD is None:
             raise InternalError("a tied head is called without the embedding's table")
-        logits = F.linear(self.axes.tp.enter(x_BSD), in_dtype_of(x_BSD, weight_VD))
+        logits = self.product(self.axes.tp.enter(x_BSD), in_dtype_of(x_BSD, weight_VD))
         real = self.vocab - self.axes.tp.group.index * logits.shape[-1]
         # Never a view: FSDP hangs its hooks on what a unit returns, and an operation in place would lose them.
         return logits if real >= logits.shape[-1] else logits[..., : max(real, 0)].contiguous()

@@ -7,6 +7,7 @@ and comparisons.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import frozen
 from torch import Tensor
@@ -73,9 +74,17 @@ def placed(plan: ExecutionPlan, meshes: Meshes) -> dict[str, Placed]:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """This rank's part of a tensor, sharing its memory."""
+    """This rank's part of a tensor, sharing its memory: plain, whatever surrounds it."""
     part = tensor.detach()
-    return part.to_local() if isinstance(part, DTensor) else part
+    part = part.to_local() if isinstance(part, DTensor) else part
+    wrapper = cast_before_gather(part)
+    return part if wrapper is None else wrapper._tensor.detach()
+
+
+def cast_before_gather(tensor: Tensor) -> Any:
+    """torchao's wrapper around this rank's part, which casts it before FSDP gathers it; None if there is none."""
+    part = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
+    return part if hasattr(part, "fsdp_pre_all_gather") else None
 
 
 def _buffers(buffers: Iterable[Parameter]) -> Iterable[tuple[str, tuple[int, ...]]]:

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.mesh import Mesh
+from forgeplan.plan.operations import Fp8
 from forgeplan.runtime.selftest.compare import deviations
 from forgeplan.runtime.selftest.executed import Common, train_and_report, train_plan
 from forgeplan.runtime.selftest.pool import Pools, RankFailed, in_one_line
@@ -54,13 +55,17 @@ class Bench:
         return trained
 
     def reference(self, plan: ExecutionPlan, packed: bool) -> Trained:
-        """By a loop of its own, in one process."""
-        plan = _as_one_process(plan)
+        """In one process: by a loop of its own, or, with layers in float8, by the executor, as only it rounds so."""
+        float8 = [operation for operation in plan.program if isinstance(operation, Fp8)]
+        plan = _as_one_process(plan, keeps_micro=bool(float8))
         job = plan.job
         read = (job.model, job.precision.params, job.batch, job.optimizer, job.schedule, job.loss, job.guard, job.seed)
-        key = repr((*read, plan.steps, packed))
+        key = repr((*read, plan.steps, packed, float8))
         if key not in self._references:
-            self._references[key] = train_reference(plan, packed, device=torch.device(self.device_type))
+            if float8:
+                self._references[key] = _here(plan, packed, self.device_type)
+            else:
+                self._references[key] = train_reference(plan, packed, device=torch.device(self.device_type))
         return self._references[key]
 
 
@@ -72,9 +77,15 @@ def _here(plan: ExecutionPlan, packed: bool, device_type: str) -> Trained:
         raise RankFailed(f"rank 0: {in_one_line(error)}", format_exc()) from error
 
 
-def _as_one_process(plan: ExecutionPlan) -> ExecutionPlan:
-    """The same steps. Only routers see microbatches: plans without experts share references that have small ones."""
+def _as_one_process(plan: ExecutionPlan, keeps_micro: bool) -> ExecutionPlan:
+    """The same steps, by the same products, and nothing else in the program that a plan need not have.
+
+    Only routers and scales of float8 see microbatches: other plans share references that have small ones.
+    """
     sequences, batch = plan.sequences_per_step, plan.job.batch
-    micro = batch.micro if plan.job.model.moe is not None or sequences % _SHARED_MICRO else _SHARED_MICRO
+    keeps_micro = keeps_micro or plan.job.model.moe is not None or sequences % _SHARED_MICRO > 0
+    micro = batch.micro if keeps_micro else _SHARED_MICRO
     batch = evolve(batch, micro=micro, accumulation=sequences // micro)
-    return evolve(plan, mesh=Mesh(), job=evolve(plan.job, batch=batch))
+    program = (o for o in plan.program if o.always or isinstance(o, Fp8))
+    alone = tuple(evolve(o, all_gather=False) if isinstance(o, Fp8) else o for o in program)
+    return evolve(plan, mesh=Mesh(), program=alone, job=evolve(plan.job, batch=batch))

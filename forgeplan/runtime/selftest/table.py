@@ -11,12 +11,14 @@ from forgeplan.runtime.selftest.row import Row
 from forgeplan.runtime.selftest.rows.context import CONTEXT
 from forgeplan.runtime.selftest.rows.dense import LAYOUTS, LOSSES, MODELS, SCHEDULES, SINGLE
 from forgeplan.runtime.selftest.rows.experts import EXPERTS
+from forgeplan.runtime.selftest.rows.float8 import FLOAT8
 from forgeplan.runtime.selftest.rows.pipeline import PIPELINE
 from forgeplan.runtime.selftest.rows.tensor import TENSOR
 from forgeplan.runtime.selftest.rows.wrapped import COMPILE, RECOMPUTE
 
 TABLE: tuple[Row, ...] = (
-    *LAYOUTS, *MODELS, *TENSOR, *CONTEXT, *EXPERTS, *PIPELINE, *RECOMPUTE, *COMPILE, *LOSSES, *SCHEDULES, *SINGLE,
+    *LAYOUTS, *MODELS, *TENSOR, *CONTEXT, *EXPERTS, *PIPELINE, *RECOMPUTE, *COMPILE, *FLOAT8, *LOSSES,
+    *SCHEDULES, *SINGLE,
 )  # fmt: skip
 
 
