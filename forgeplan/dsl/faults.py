@@ -154,10 +154,21 @@ def unknown_entry(slot: Slot, c: Contribution, known: list[str]) -> Diagnostic:
         and c.operation == "set"
         and len(c.path) == 2
     ):
-        helps = [f"add it: `{slot.path} += [{name.text} {{ {c.path[1].text} = … }}]`"]
+        helps = [_adding(slot.path, f"{name.text} {{ {c.path[1].text} = … }}", known, c.layer == COMMAND_LINE_LAYER)]
     rule = UNKNOWN_ON_COMMAND_LINE if c.layer == COMMAND_LINE_LAYER else NO_TARGET
     message = f"`{slot.path}` has no `{name.text}`" + (" to delete" if c.operation == "delete" else "")
     return rule.at(name.span, message, help=helps, fixes=replacing(name.span, meant))
+
+
+def _adding(path: str, item: str, known: list[str], is_on_command_line: bool) -> str:
+    """How a list gets a further item. An override has no `+=`: it says the whole list."""
+    if not is_on_command_line:
+        return f"add it: `{path} += [{item}]`"
+    return (
+        f"name it, at its place among {choice(known, 'and')}: `{path}=[…, {item}, …]`"
+        if known
+        else f"`{path}=[{item}]`"
+    )
 
 
 def not_a_list(slot: Slot, c: Contribution, found: str) -> Diagnostic:

@@ -115,6 +115,14 @@ def test_the_command_line_holds_nothing_unknown() -> None:
     assert codes(read(CONTEXT + "plan a extends context { profile smoke {} }", profile="smok")) == ["FP0209"]
 
 
+def test_an_option_of_what_a_list_does_not_have_is_answered_in_the_form_of_its_place() -> None:
+    inside = only(extended("apply = [recompute]\napply.tp.sequence = false"))
+    assert inside.help == ("add it: `apply += [tp { sequence = … }]`",)
+    outside = only(extended("apply = [recompute]", "apply.tp.sequence=false"))
+    assert outside.help == ("name it, at its place among `recompute`: `apply=[…, tp { sequence = … }, …]`",)
+    assert only(extended("", "apply.tp.sequence=false")).help == ("`apply=[tp { sequence = … }]`",)
+
+
 def test_a_text_on_the_command_line_is_taken_literally() -> None:
     job = job_of("", "sources.web.path=/data/a b*.txt")
     assert values(job, "sources.web.path") == ["/data/a b*.txt"]
