@@ -19,6 +19,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Safety, Severity
 from forgeplan.spec.quantity import SEQUENCES, Quantity
 from tests.compiler.jobs import job, tokens
 from tests.compiler.test_checks import everything
+from tests.docs.harness import FILE, diagnose, whole
 
 SMALL = {
     "model.layers": 4, "model.dim": 64, "model.heads": 4, "model.kv_heads": 2, "model.ffn": 128, "model.vocab": 256,
@@ -172,3 +173,10 @@ def test_half_precision_is_refused_with_what_has_its_width(word: str) -> None:
     assert f"`{word}`" in found.message
     assert "loss scaler" in everything(found)
     assert "`bf16`" in everything(found)
+
+
+def test_an_order_is_shown_with_the_options_that_stand_in_it() -> None:
+    """A plan that adds options to the list of its base would lose them by what the help shows."""
+    text = whole("apply = [recompute]\napply += [tp { sequence = false }]\nmesh.tp = 2")
+    (found,) = diagnose({FILE: text})[0]
+    assert (found.code, found.help) == ("FP0440", ("in order: apply = [tp { … }, recompute]",))

@@ -61,10 +61,16 @@ def order_of_transforms(facts: Facts) -> Iterator[Finding]:
         f"`{earlier}` stands before `{later}` in apply: {breaks}",
         _item(facts, earlier, "this comes too early"),
         _item(facts, later, f"must come before {earlier}"),
-        help=(f"in order: apply = [{listing(ordered)}]",),
+        help=(f"in order: apply = [{listing(_as_written(facts, name) for name in ordered)}]",),
         notes=_further_inversions(names, (earlier, later)),
         fixes=_reordering(facts, names, ordered),
     )
+
+
+def _as_written(facts: Facts, name: str) -> str:
+    """`tp { … }`, so that nobody leaves options behind."""
+    leaf = facts.leaves.get(f"apply.{name}")
+    return leaf.origin.text if leaf is not None and leaf.origin.text.startswith(name) else name
 
 
 def _item(facts: Facts, name: str, text: str) -> Label:
