@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from math import log
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import pytest
 import torch
 
 from forgeplan.analysis import analyse
 from forgeplan.compiler import emit
 from forgeplan.runtime.data.train_data import TrainData
 from forgeplan.runtime.executor import build
+from forgeplan.runtime.operations.fp8 import Float8Product
 from forgeplan.runtime.optim.optimizer import build_optimizer
 from forgeplan.runtime.state import TrainState
 from forgeplan.runtime.train import train
@@ -34,13 +37,15 @@ plan tiny {{
   guard = {{ clip = 1 }}
   seed = 17
   budget = {{ steps = {steps} steps }}
+  {rest}
 }}
 """
+BF16 = "precision = { compute = bf16 }"
 
 
-def trained(folder: Path, noise: str, steps: int) -> tuple[list[float], Any]:
+def trained(folder: Path, noise: str, steps: int, rest: str = "") -> tuple[list[float], Any]:
     """The loss of every step, and the model."""
-    analysis = analyse(str(folder / "tiny.forge"), text=TINY.format(noise=noise, steps=steps))
+    analysis = analyse(str(folder / "tiny.forge"), text=TINY.format(noise=noise, steps=steps, rest=rest))
     assert not analysis.errors
     plan = emit(analysis.job("tiny"), sources=analysis.sources)
     assert plan.estimates.num_parameters == 106_816
@@ -66,3 +71,16 @@ def test_uniform_tokens_are_not_learnt_beyond_their_entropy(tmp_path: Path) -> N
     losses, _ = trained(tmp_path, "100%", 200)
     assert min(losses) > log(16) - 0.05
     assert losses[-1] < log(16) + 0.1
+
+
+def test_float8_learns_what_bf16_learns(tmp_path: Path) -> None:
+    """Half of the tokens are noise, so that a loss is left: means of the last 20 of 200 steps."""
+    wide, _ = trained(tmp_path, "50%", 200, BF16)
+    assert fmean(wide[-20:]) < 0.9 * fmean(wide[:20])
+    for recipe in ("tensorwise", "rowwise"):
+        float8 = f"apply = [fp8 {{ recipe = {recipe}, small = convert, emulate = true }}]"
+        rounded, model = trained(tmp_path, "50%", 200, f"{BF16}\n  {float8}")
+        converted = [m for m in model.modules() if isinstance(getattr(m, "product", None), Float8Product)]
+        assert len(converted) == 14
+        assert rounded != wide
+        assert fmean(rounded[-20:]) == pytest.approx(fmean(wide[-20:]), rel=0.01)
