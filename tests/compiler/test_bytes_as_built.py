@@ -127,7 +127,7 @@ def test_planned_bytes_of_stages_are_those_of_the_built_ones(
     changes: dict[str, Any], ranks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A fake world does not answer which parameters other stages have.
-    monkeypatch.setattr(executor, "_held_nowhere", lambda bundle, names: [])
+    monkeypatch.setattr(executor, "_held_nowhere", lambda bundle, planned, held: [])
     plan = emit(job({**TINY, **CPU, **SIX_LAYERS, **changes}))
     for rank in ranks:
         planned = class_of(plan, rank)
