@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch.utils.checkpoint import (
+    SAC_IGNORED_OPS,
     CheckpointPolicy,
     SelectiveCheckpointContext,
     checkpoint,
@@ -27,6 +29,12 @@ _OPERATIONS_KEPT = (
     "_varlen_attn", "flex_attention",
 )  # fmt: skip
 """Matrix products and attention, by the names of their operators, whatever the overload."""
+_MARKS_FOR_PROFILERS = {
+    getattr(operator, overload)
+    for operator in (torch.ops.profiler._record_function_enter_new, torch.ops.profiler._record_function_exit)
+    for overload in operator.overloads()
+}
+"""FSDP sets them around a unit inside of a block, other ones when it is computed again."""
 
 
 @executes(Recompute)
@@ -45,6 +53,7 @@ def recompute(operation: Recompute, bundle: Bundle) -> None:
     replayed = contexts.get(operation.mode)
     if replayed is None:
         return
+    SAC_IGNORED_OPS.update(_MARKS_FOR_PROFILERS)
     for name, module in bundle.model.named_modules():
         if isinstance(module, Module) and module.recompute_unit and name in operation.blocks:
             module.forward = partial(replayed, module.forward, use_reentrant=False, preserve_rng_state=False)

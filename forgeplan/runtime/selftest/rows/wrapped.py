@@ -12,6 +12,7 @@ from forgeplan.runtime.selftest.tiny import moe
 
 CP2 = Mesh(cp=2)
 EP2 = Mesh(dp_shard=2, ep=2)
+REPLICAS_TP2_EP2 = Mesh(dp_replicate=2, tp=2, ep=2)
 RING = {"cp": {"attention": "ring"}}
 TWO_STAGES = stages("one_f_one_b")
 FOUR_STAGES = stages("interleaved", layers=4)
@@ -28,6 +29,7 @@ RECOMPUTE = [
     Row("selective, cp 2, ring", CP2, recompute="selective", axes=RING),
     Row("selective, pp 2", PP2, recompute="selective", axes=TWO_STAGES, accumulation=4),
     Row("selective, ep 2, capacity", EP2, model=EXPERTS, recompute="selective"),
+    Row("selective, two replicas, tp 2, ep 2", REPLICAS_TP2_EP2, model=EXPERTS, recompute="selective", reshard="never"),
     Row("every second block, hsdp 2x2", HSDP, recompute="every", accumulation=2),
     Row("every second block, tp 2, experts", TP2, model=EXPERTS, recompute="every"),
     Row("recompute, pp 2", PP2, recompute="full", axes=TWO_STAGES, accumulation=4),
