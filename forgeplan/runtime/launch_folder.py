@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from forgeplan.runtime.files import replace
 from forgeplan.runtime.options import RunOptions
 
 VARIABLE = "FORGEPLAN_LAUNCH_FOLDER"
@@ -33,10 +34,10 @@ class LaunchFolder:
         (self.root / "options.json").write_text(options.to_json())
 
     def enter(self, rank: int) -> None:
-        _write(self.root / f"pid-{rank}", str(os.getpid()))
+        replace(self.root / f"pid-{rank}", str(os.getpid()).encode())
 
     def leave(self, rank: int, exit_code: int) -> None:
-        _write(self.root / f"exit-{rank}", str(exit_code))
+        replace(self.root / f"exit-{rank}", str(exit_code).encode())
 
     def pids(self) -> dict[int, int]:
         """Process ids by rank, of the ranks that have started and not ended."""
@@ -48,7 +49,7 @@ class LaunchFolder:
 
     def announce_end(self) -> None:
         """A rank has said why the run fails: what happens to the others from now on is a consequence."""
-        _write(self.root / "ending", "")
+        replace(self.root / "ending", b"")
 
     def is_ending(self) -> bool:
         return (self.root / "ending").exists()
@@ -60,9 +61,3 @@ class LaunchFolder:
             if rank.isdecimal():
                 found[int(rank)] = int(path.read_text())
         return found
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}")
-    temporary.write_text(text)
-    os.replace(temporary, path)

@@ -58,6 +58,7 @@ def pools() -> Iterator[Pools]:
     made.close()
 
 
+@pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("number", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 def test_a_plan_that_compiles_runs_and_resumes(number: int, pools: Pools, tmp_path: Path) -> None:
     reach = Reach()
