@@ -29,6 +29,7 @@ PRELOADED = [
 ]
 PATIENCE_SECONDS = 180
 """How long no rank may answer: several times what the slowest case takes on two busy cores."""
+PATIENCE_AT_END_SECONDS = 5
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 NUM_LINES_SHOWN = 5
 
@@ -126,6 +127,14 @@ class Pool:
     def alive(self) -> bool:
         return all(process.is_alive() for process in self.ranks)
 
+    def close(self) -> None:
+        """Let ranks that wait for a case end by themselves, which gives back what they hold of the system."""
+        for pipe in self.pipes:
+            pipe.close()
+        for process in self.ranks:
+            process.join(PATIENCE_AT_END_SECONDS)
+        self.kill()
+
     def kill(self) -> None:
         for process in self.ranks:
             process.kill()
@@ -153,7 +162,7 @@ class Pools:
 
     def close(self) -> None:
         for pool in self._by_world.values():
-            pool.kill()
+            pool.close()
 
 
 def serve(pipe: Connection, rank: int, world: int, device_type: str, patience_seconds: float, log: str) -> None:
