@@ -12,7 +12,7 @@ from forgeplan.runtime.selftest.tiny import moe
 
 CP2 = Mesh(cp=2)
 EP2 = Mesh(dp_shard=2, ep=2)
-REPLICAS_TP2_EP2 = Mesh(dp_replicate=2, tp=2, ep=2)
+EXPERTS_TWICE = Mesh(dp_replicate=2, tp=2, ep=2)
 RING = {"cp": {"attention": "ring"}}
 TWO_STAGES = stages("one_f_one_b")
 FOUR_STAGES = stages("interleaved", layers=4)
@@ -30,7 +30,7 @@ RECOMPUTE = [
     Row("selective, pp 2", PP2, recompute="selective", axes=TWO_STAGES, accumulation=4),
     Row("selective, ep 2, capacity", EP2, model=EXPERTS, recompute="selective"),
     Row(
-        "selective, experts, replicas of tp 2", REPLICAS_TP2_EP2, model=EXPERTS, recompute="selective", reshard="never"
+        "selective, experts, replicas of tp 2", EXPERTS_TWICE, model=EXPERTS, recompute="selective", reshard="never"
     ),
     Row("every second block, hsdp 2x2", HSDP, recompute="every", accumulation=2),
     Row("every second block, tp 2, experts", TP2, model=EXPERTS, recompute="every"),
