@@ -29,9 +29,7 @@ RECOMPUTE = [
     Row("selective, cp 2, ring", CP2, recompute="selective", axes=RING),
     Row("selective, pp 2", PP2, recompute="selective", axes=TWO_STAGES, accumulation=4),
     Row("selective, ep 2, capacity", EP2, model=EXPERTS, recompute="selective"),
-    Row(
-        "selective, experts, replicas of tp 2", EXPERTS_TWICE, model=EXPERTS, recompute="selective", reshard="never"
-    ),
+    Row("selective, experts, replicas of tp 2", EXPERTS_TWICE, model=EXPERTS, recompute="selective", reshard="never"),
     Row("every second block, hsdp 2x2", HSDP, recompute="every", accumulation=2),
     Row("every second block, tp 2, experts", TP2, model=EXPERTS, recompute="every"),
     Row("recompute, pp 2", PP2, recompute="full", axes=TWO_STAGES, accumulation=4),
