@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
@@ -49,6 +50,11 @@ def fsdp(operation: Fsdp, bundle: Bundle) -> None:
         bundle.before_microbatch = model.set_requires_gradient_sync
     else:
         _accumulate_in(operation, bundle)
+
+
+def kept_on(operation: Fsdp, bundle: Bundle) -> torch.device:
+    """Where parameters, and with them gradients and moments, are kept: in host memory where FSDP offloads them."""
+    return torch.device("cpu") if operation.offload and _is_sharded(bundle) else bundle.device
 
 
 def _is_sharded(bundle: Bundle) -> bool:

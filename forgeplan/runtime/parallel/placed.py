@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from attrs import frozen
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Placement, Replicate, Shard
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from torch.distributed.tensor.placement_types import _StridedShard
 
 from forgeplan.plan.execution_plan import ExecutionPlan
@@ -41,14 +43,11 @@ class Placed:
         """The global tensor whose part on this rank is `part`, sharing its memory."""
         if self.mesh is None:
             return part
-        return DTensor.from_local(
-            part,
-            self.mesh,
-            (Replicate(), *self._placements()),
-            run_check=False,
-            shape=self.division.shape,  # type: ignore[arg-type]
-            stride=_strides(self.division.shape),
-        )
+        whole = TensorMeta(torch.Size(self.division.shape), _strides(self.division.shape), part.dtype)
+        spec = DTensorSpec(self.mesh, (Replicate(), *self._placements()), tensor_meta=whole)
+        # As FSDP makes its own: `from_local` copies what is in host memory to the device of the mesh, and what is
+        # loaded into the copy is lost.
+        return DTensor(part.detach(), spec, requires_grad=False)
 
     def _placements(self) -> tuple[Placement, Placement]:
         split = self.division
