@@ -70,7 +70,7 @@ def build_mask(
         keys_T = torch.arange(num_keys, device=device)
         queries_S = keys_T[num_cached:]
     if kernel == "flex":
-        return Mask(kernel, blocks=_blocks(queries_S, keys_T, window, documents_BT, batch))
+        return Mask(kernel, blocks=_blocks(queries_S, keys_T, window, documents_BT))
     return Mask(kernel, visible_BST=_visible(queries_S, keys_T, window, documents_BT))
 
 
@@ -100,8 +100,9 @@ def _visible(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT
     return visible
 
 
-def _blocks(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT: Tensor | None, batch: int) -> Any:
-    from torch.nn.attention.flex_attention import create_block_mask
+def _blocks(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT: Tensor | None) -> Any:
+    # Here, as importing FlexAttention takes long, and most programs do without.
+    from forgeplan.runtime.model.blocks import block_mask
 
     def sees(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
         at, of = queries_S[query], keys_T[key]
@@ -112,8 +113,7 @@ def _blocks(queries_S: Tensor, keys_T: Tensor, window: int | None, documents_BT:
             seen = seen & (documents_BT[b, at] == documents_BT[b, of]) & (documents_BT[b, at] >= 0)
         return seen
 
-    rows = None if documents_BT is None else batch
-    return create_block_mask(sees, rows, None, len(queries_S), len(keys_T), device=str(queries_S.device))
+    return block_mask(queries_S, keys_T, window, documents_BT, sees)
 
 
 def _starts(documents_BT: Tensor | None, batch: int, length: int, device: torch.device) -> Tensor:
