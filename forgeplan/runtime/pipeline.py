@@ -120,8 +120,8 @@ class Pipeline:
         tokens_NS = torch.cat([m.tokens_BS for m in microbatches])
         labels_NS = torch.cat([m.labels_BS for m in microbatches])
         self._step(
-            *([tokens_NS.to(bundle.device)] if self._has(0) else []),
-            target=labels_NS.to(bundle.device) if self._has(-1) else None,
+            *([tokens_NS.to(bundle.device, non_blocking=True)] if self._has(0) else []),
+            target=labels_NS.to(bundle.device, non_blocking=True) if self._has(-1) else None,
             return_outputs=False,
             **inputs_of(microbatches, bundle.device, has_dropout=True),
         )

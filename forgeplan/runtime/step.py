@@ -92,7 +92,9 @@ class StepTotals:
 
     def counts(self, device: torch.device) -> dict[str, Tensor]:
         """Assignments to each expert, by block."""
-        return {block: torch.tensor(found.counts, device=device) for block, found in self.routing.items()}
+        found = {block: torch.tensor(found.counts) for block, found in self.routing.items()}
+        # Not made there: the host would wait, for each layer, until the update before it is done.
+        return {block: counts_E.to(device, non_blocking=True) for block, counts_E in found.items()}
 
     def report(self, state: TrainState, rate: float, accepted: bool, watch: Stopwatch) -> StepReport:
         """The report of the step that `state` has just counted."""
@@ -117,7 +119,8 @@ def count_labels(microbatches: list[Microbatch], bundle: Bundle) -> Tensor:
     own = bundle.axes.cp.own
     local = sum(int((own(m.labels_BS) != NOT_COUNTED).sum()) for m in microbatches)
     local *= bundle.meshes.is_counted
-    return bundle.meshes.sum(torch.tensor(local, dtype=torch.int64, device=bundle.device))
+    # Not made there: the host would wait until the update of the step before is done.
+    return bundle.meshes.sum(torch.tensor(local, dtype=torch.int64).to(bundle.device, non_blocking=True))
 
 
 def backward(bundle: Bundle, microbatches: list[Microbatch], counted: Tensor) -> Sums:
