@@ -50,7 +50,11 @@ def load_tensors(
         repadded = {
             name: wanted[name]
             for name, rows in real_rows.items()
-            if name in wanted and stored.get(name, wanted[name]) != wanted[name] and stored[name][0] >= rows
+            if name in wanted
+            and stored.get(name, wanted[name]) != wanted[name]
+            # Rows may be more or fewer, and nothing else.
+            and stored[name][1:] == wanted[name][1:]
+            and stored[name][0] >= rows
         }
         _compare(path, wanted, stored | repadded, sorted(unasked))
         return repadded

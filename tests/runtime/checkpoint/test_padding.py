@@ -45,3 +45,12 @@ def test_another_vocabulary_is_no_padding(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as refused:
         load_tensors(path, second, Ranks(), real_rows=rows)
     assert refused.value.code.id == "FP1015"
+
+
+def test_another_width_is_no_padding(tmp_path: Path) -> None:
+    """Only rows may be more or less; half-filled ones would go unnoticed."""
+    path = Saver(tmp_path, b"{}", {}, None, Ranks()).save({"model.head.weight": torch.ones(6, 4)}, TrainState(step=1))
+    with pytest.raises(Refusal) as refused:
+        load_tensors(path, {"model.head.weight": torch.zeros(8, 5)}, Ranks(), real_rows={"model.head.weight": 6})
+    assert refused.value.code.id == "FP1015"
+    assert "6×4" in refused.value.message
