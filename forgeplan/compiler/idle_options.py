@@ -43,5 +43,8 @@ def _of_recompute(facts: Facts) -> Iterator[Idle]:
     for name in ("every", "budget"):
         if mode.value != name:
             yield facts[f"apply.recompute.{name}"], (mode,), f"only `mode = {name}` reads it"
+    budget = facts["apply.recompute.budget"]
+    if mode.value == "budget" and budget.value == 1:
+        yield budget, (mode,), "all activations may be kept, as with `compile` alone"
     if mode.value == "none":
         yield facts["apply.recompute.only"], (mode,), "nothing is computed again"

@@ -19,6 +19,7 @@ AXES = ("pp", "tp", "cp", "ep")
 @lint("setting-without-effect", "a written setting has a reader")
 def setting_without_effect(facts: Facts) -> Iterator[Finding]:
     yield from _idle_transforms(facts)
+    yield from _idle_modules(facts)
     for fact, others, why in (*_idle(facts), *_idle_of_experts(facts), *idle_options(facts)):
         if fact.written:
             yield setting_without_effect.at(f"{fact.equation} has no effect: {why}", fact, *others, help=("delete it",))
@@ -36,6 +37,20 @@ def _idle_transforms(facts: Facts) -> Iterator[Finding]:
                 degree,
                 help=(f"delete it, or set mesh.{axis} above 1",),
             )
+
+
+def _idle_modules(facts: Facts) -> Iterator[Finding]:
+    """Modules that predict further than a sequence is long: module k has length - k labels."""
+    modules, length = facts["model.mtp"], facts["batch.length"]
+    if modules.written and modules.value >= length.value:
+        most = length.value - 1
+        yield setting_without_effect.at(
+            f"{modules.equation}, and a sequence of {length.text} has labels for {plural(most, 'module')} at most; "
+            "the others have no effect but to count in the mean of `loss.mtp`",
+            modules,
+            length,
+            help=(f"at most {most}, or longer sequences",),
+        )
 
 
 def _idle(facts: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...], str]]:

@@ -123,6 +123,7 @@ NEVER = {"model.moe.router.rate": Fraction(0), "model.moe.router.rate_schedule":
     ("changes", "said"),
     [
         (SMALL | {"loss.mtp": Fraction(1, 10)}, ["loss.mtp = 0.1", "no modules", "model.mtp = 0"]),
+        (SMALL | {"model.mtp": 32, "batch.length": 32}, ["model.mtp = 32", "batch.length = 32", "31 modules at most"]),
         (moe(8, 2, groups=4), ["model.moe.groups = 4", "every group", "model.moe.group_limit = 4"]),
         (moe(8, 2, groups=4, group_limit=4), ["model.moe.group_limit = 4", "every group", "model.moe.groups = 4"]),
         (moe(8, 2, capacity=Fraction(4)), ["model.moe.capacity = 4", "4 times its even share", "model.moe.top_k = 2"]),
@@ -142,6 +143,7 @@ def test_what_nothing_reads_is_a_warning(changes: dict[str, Any], said: list[str
         moe(8, 2, groups=4, group_limit=2),
         moe(8, 2, capacity=Fraction(399, 100), balance=Fraction(1, 100)),
         moe(8, 2) | {"loss.mtp": Fraction(1, 10), "model.mtp": 1},
+        SMALL | {"model.mtp": 31, "batch.length": 32},
         moe(8, 2),
     ],
 )

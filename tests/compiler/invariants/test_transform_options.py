@@ -129,6 +129,10 @@ IDLE: list[tuple[dict[str, Any], str]] = [
     (recompute(mode="full", every=4), "apply.recompute.every = 4 has no effect: only `mode = every` reads it"),
     (recompute(budget=Fraction(1, 4)), "apply.recompute.budget = 25% has no effect: only `mode = budget` reads it"),
     (recompute(mode="none", only=("layers.1",)), 'apply.recompute.only = ["layers.1"] has no effect'),
+    (
+        {**compiled(), **recompute(mode="budget", budget=Fraction(1)), "apply": {"recompute": 0, "compile": 0}},
+        "apply.recompute.budget = 100% has no effect",
+    ),
     ({"apply": {"fp8": 0}, "apply.fp8.small": "skip", "apply.fp8.include": ("*.wq",)}, "apply.fp8.small = skip has no"),
     ({"cluster.devices_per_node": 1, "cluster.hbm": None, "apply": {"fp8": 0}, "apply.fp8.all_gather": True},
      "parameters are not sharded"),
