@@ -107,6 +107,8 @@ class _Launch:
         while True:
             try:
                 agent.wait(_SECONDS_BETWEEN_LOOKS)
+                if agent.returncode < 0:
+                    self._kill(agent)  # A signal ended it, and so nobody has ended its ranks.
                 return
             except subprocess.TimeoutExpired:
                 self._deliver()

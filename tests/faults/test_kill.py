@@ -22,6 +22,11 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def is_running(pid: int) -> bool:
+    """A process that has ended and that nobody has waited for is not."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
 def kill_ranks(run: Run) -> None:
     for pid in run.process_ids():
         os.kill(pid, signal.SIGKILL)
@@ -63,6 +68,19 @@ def test_a_rank_killed_in_the_middle_ends_the_run_and_is_named(tmp_path: Path) -
     ended = finish(plan, tmp_path)
     assert ended.exit_code == 0, ended.err
     assert "resume from step" in ended.out
+
+
+def test_no_rank_outlives_a_torchrun_that_was_killed(tmp_path: Path) -> None:
+    run = start(plan_bytes(ranks=2, steps=100_000, every=100_000), tmp_path)
+    run.until_step(5)
+    ranks = run.process_ids()
+    (torchrun,) = children(run.process.pid)
+    os.kill(torchrun, signal.SIGKILL)
+    ended = run.wait(60)
+    assert ended.exit_code == 1
+    assert "error: rank 0, 1 ended without a message" in ended.err
+    assert "Traceback" not in ended.err + ended.out
+    assert [pid for pid in ranks if Path(f"/proc/{pid}/cmdline").exists() and is_running(pid)] == []
 
 
 def test_the_end_of_the_launching_process_makes_the_ranks_save_and_stop(tmp_path: Path) -> None:
