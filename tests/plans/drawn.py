@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from attrs import frozen
@@ -113,9 +114,10 @@ def _transforms(draw: st.DrawFn, mesh: dict[str, int], kinds: set[str]) -> tuple
     """In the right order, as a rule."""
     found: list[str] = []
     modes: set[str] = set()
-    # Seldom what must be compiled, which takes seconds.
-    mode = draw(st.sampled_from((*RECOMPUTE[:-1], *RECOMPUTE[:-1], *RECOMPUTE)))
-    compiled = mode == "budget" or draw(st.integers(0, 19)) == 0
+    # Every rank compiles: seldom on many.
+    few = prod(mesh[axis] for axis in AXES) <= 2
+    mode = draw(st.sampled_from((*RECOMPUTE[:-1], *RECOMPUTE) if few else (*RECOMPUTE[:-1] * 5, *RECOMPUTE)))
+    compiled = mode == "budget" or draw(st.integers(0, 39)) == 0
     if mesh["pp"] > 1:
         schedule = draw(st.sampled_from(PP_SCHEDULES))
         found.append(f"pp {{ schedule = {schedule} }}")
