@@ -13,7 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: run test test-fast test-slow lint bench bench-language clean help
@@ -22,13 +22,14 @@ run: $(VENV)/.run ## train a small model on the source code of Python's library,
 	@$(BIN)/forgeplan run plans/quickstart.forge
 
 test: lint ## style, types, import rules, and all tests that take less than minutes
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not ranks"
+	$(PYTEST) -m "ranks and not slow"
 
 test-fast: lint ## the same without runs of several processes
-	$(PYTEST) -m "not slow" --ignore tests/parity --ignore tests/faults
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not ranks" --ignore tests/faults
 
 test-slow: $(VENV)/.dev ## what takes minutes: the quickstart in a fresh clone, long fuzzing
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
