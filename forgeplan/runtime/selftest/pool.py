@@ -30,6 +30,9 @@ PRELOADED = [
 PATIENCE_SECONDS = 180
 """How long no rank may answer: several times what the slowest case takes on two busy cores."""
 PATIENCE_AT_END_SECONDS = 5
+MOST_CASES = 25
+"""After so many, ranks are new ones: what a library keeps of a case, graphs above all, keeps its groups and their
+threads, which look for work a thousand times a second."""
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 NUM_LINES_SHOWN = 5
 
@@ -155,6 +158,9 @@ class Pools:
         pool = self._by_world.get(world)
         if pool is not None and not pool.alive:
             pool.kill()
+            pool = None
+        elif pool is not None and pool.num_cases >= MOST_CASES:
+            pool.close()
             pool = None
         if pool is None:
             pool = self._by_world[world] = Pool(world, self.device_type)
