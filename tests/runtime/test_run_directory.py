@@ -72,7 +72,10 @@ def test_a_process_id_that_was_given_to_another_program_is_no_obstacle(tmp_path:
     """The lock is the operating system's; the number in the file is for people."""
     holder = {"host": socket.gethostname(), "pid": os.getppid(), "job": "dead", "started": "2026-01-01T00:00:00+00:00"}
     (tmp_path / "LOCK").write_text(json.dumps(holder))
-    hold(RunDirectory(tmp_path), "mine").release()
+    lock = hold(RunDirectory(tmp_path), "mine")
+    assert json.loads((tmp_path / "LOCK").read_text())["pid"] == os.getpid()
+    lock.release()
+    assert not (tmp_path / "LOCK").exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1, 2]", '{"host": 1}'])

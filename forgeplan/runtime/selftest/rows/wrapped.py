@@ -19,7 +19,8 @@ FOUR_STAGES = stages("interleaved", layers=4)
 EXPERTS = {"moe": moe(shared=1, capacity=2)}
 COMPILED: dict[str, dict[str, Any]] = {"compile": {"backend": "aot_eager"}}
 WHOLE: dict[str, dict[str, Any]] = {"compile": {"backend": "aot_eager", "fullgraph": True}}
-BUDGET = WHOLE | {"recompute": {"mode": "budget", "budget": 300, "blocks": ("layers.0", "layers.1")}}
+AS_WRITTEN: dict[str, dict[str, Any]] = {"compile": {"backend": "eager"}}
+BUDGET = COMPILED | {"recompute": {"mode": "budget", "budget": 300, "blocks": ("layers.0", "layers.1")}}
 
 RECOMPUTE = [
     Row("selective, one process, four microbatches", recompute="selective", accumulation=4),
@@ -32,6 +33,9 @@ RECOMPUTE = [
     Row("selective, experts, replicas of tp 2", EXPERTS_TWICE, model=EXPERTS, recompute="selective", reshard="never"),
     Row("every second block, hsdp 2x2", HSDP, recompute="every", accumulation=2),
     Row("every second block, tp 2, experts", TP2, model=EXPERTS, recompute="every"),
+    Row("every second block, ep 2", EP2, model=EXPERTS, recompute="every"),
+    Row("every second block, cp 2, ring", CP2, recompute="every", axes=RING),
+    Row("every second block, pp 2", PP2, recompute="every", axes=TWO_STAGES, accumulation=4),
     Row("recompute, pp 2", PP2, recompute="full", axes=TWO_STAGES, accumulation=4),
     Row("recompute, cp 2, ring", CP2, recompute="full", axes=RING),
 ]
@@ -41,6 +45,11 @@ COMPILE = [
     Row("compiled, fsdp 2, recompute", FSDP2, transforms=WHOLE, recompute="full"),
     Row("compiled, fsdp 2, selective", FSDP2, transforms=WHOLE, recompute="selective"),
     Row("compiled, fsdp 2, memory budget", FSDP2, transforms=BUDGET),
+    Row("compiled, tp 2, memory budget", TP2, transforms=BUDGET),
+    Row("compiled, pp 2, memory budget", PP2, transforms=BUDGET, axes=TWO_STAGES, accumulation=4),
+    Row("compiled, cp 2, ring, memory budget", CP2, transforms=BUDGET, axes=RING),
+    Row("compiled, experts on fsdp 2, memory budget", EP2, model=EXPERTS, transforms=BUDGET),
+    Row("compiled as written, fsdp 2, packed", FSDP2, transforms=AS_WRITTEN, packed=True, accumulation=2),
     Row("compiled, tp 2", TP2, transforms=WHOLE),
     Row("compiled, cp 2, ring", CP2, transforms=WHOLE, axes=RING),
     Row("compiled, cp 2, selective", CP2, transforms=WHOLE, recompute="selective"),
