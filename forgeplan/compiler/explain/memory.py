@@ -13,11 +13,10 @@ from forgeplan.compiler.passes.parameters import parameters_of
 from forgeplan.compiler.passes.shards import ALL_UNITS, ITEM_BYTES, shards_of
 from forgeplan.compiler.wording import bytes_text, plural
 from forgeplan.plan.execution_plan import ExecutionPlan, RankClass
+from forgeplan.plan.unreduced import gradients_fit
 
 MANY_RUNS = 3
 MANY_CLASSES = 12
-MOST_UNREDUCED = Fraction(1, 4)
-"""Of a device's memory: gradients of the whole model may take that much between the microbatches of a step."""
 
 
 def lines(plan: ExecutionPlan, width: int) -> list[str]:
@@ -105,19 +104,19 @@ def _notes(plan: ExecutionPlan) -> Iterator[str]:
 
 def _between_microbatches(plan: ExecutionPlan, where: Layout) -> Iterator[str]:
     """Whether FSDP reduces the gradients of a step once or for each microbatch; nothing where there is no choice."""
-    number, hbm = plan.job.batch.accumulation, plan.job.cluster.hbm
+    number, cluster = plan.job.batch.accumulation, plan.job.cluster
     if where.reduces_late or number == 1 or not where.is_sharded:
         return
     size = unreduced_bytes(plan, where)
-    if hbm is None and plan.job.cluster.arch != "cpu":
+    if gradients_fit(size, cluster):
+        yield f"The {number:,} microbatches of a step add gradients up before reducing them: {bytes_text(size)} more."
+    elif cluster.hbm is None:
         yield "Each microbatch reduces its gradients, as `cluster.hbm` is not stated."
-    elif hbm is not None and size > MOST_UNREDUCED * hbm:
+    else:
         yield (
             f"Each microbatch reduces its gradients: unreduced, those of a step would take {bytes_text(size)}, more "
             "than a quarter of a device."
         )
-    else:
-        yield f"The {number:,} microbatches of a step add gradients up before reducing them: {bytes_text(size)} more."
 
 
 def unreduced_bytes(plan: ExecutionPlan, where: Layout) -> int:

@@ -14,14 +14,12 @@ from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, HSDPM
 from torch.distributed.tensor import Shard
 
 from forgeplan.plan.operations import Fsdp
+from forgeplan.plan.unreduced import gradients_fit
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.model.module import Module
 from forgeplan.runtime.parallel.kept import groups_of_kept_parameters
 from forgeplan.runtime.precision import dtype_of
 from forgeplan.runtime.registry import executes
-
-SHARE_FOR_UNREDUCED_GRADIENTS = 0.25
-"""Of a device's memory: gradients of the whole model may take that much, so that a step reduces them once."""
 
 
 @executes(Fsdp)
@@ -131,12 +129,8 @@ def _reshard(reshard: str | int, is_last: bool) -> bool | int:
 
 
 def _unreduced_gradients_fit(operation: Fsdp, bundle: Bundle) -> bool:
-    """A function of the plan alone, so that every rank decides alike. Unknown memory is too little, except on a CPU."""
-    cluster = bundle.plan.job.cluster
-    if cluster.hbm is None:
-        return cluster.arch == "cpu"
     num_bytes = sum(p.numel() for p in bundle.model.parameters()) * dtype_of(operation.reduce).itemsize
-    return num_bytes <= SHARE_FOR_UNREDUCED_GRADIENTS * cluster.hbm
+    return gradients_fit(num_bytes, bundle.plan.job.cluster)
 
 
 def _widen_unreduced(bundle: Bundle) -> None:
