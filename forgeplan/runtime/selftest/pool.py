@@ -10,9 +10,11 @@ import contextlib
 import gc
 import importlib
 import multiprocessing
+import operator
 import os
 import pickle
 import signal
+import sys
 import tempfile
 import traceback
 from datetime import timedelta
@@ -31,8 +33,14 @@ PATIENCE_SECONDS = 180
 """How long no rank may answer: several times what the slowest case takes on two busy cores."""
 PATIENCE_AT_END_SECONDS = 5
 MOST_CASES = 25
-"""After so many, ranks are new ones: what a library keeps of a case, graphs above all, keeps its groups and their
-threads, which look for work a thousand times a second."""
+"""After so many, ranks are new ones: what a library keeps of a case, graphs above all, keeps its groups."""
+CACHES_OF_MESHES = (
+    ("torch.distributed.tensor.debug", "_clear_sharding_prop_cache"),
+    ("torch.distributed.tensor._redistribute", "clear_redistribute_planner_cache"),
+    ("torch.distributed.tensor._redistribute", "_gen_transform_infos.cache_clear"),
+    ("torch.distributed.tensor._collective_utils", "MeshTopoInfo.build_from_mesh.cache_clear"),
+)
+"""What empties them."""
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 NUM_LINES_SHOWN = 5
 
@@ -205,8 +213,21 @@ def serve(pipe: Connection, rank: int, world: int, device_type: str, patience_se
             answer = pickle.dumps((in_one_line(error), traceback.format_exc()))
         with contextlib.suppress(BrokenPipeError):
             pipe.send_bytes(answer)
-        # Models refer to themselves: until they are collected, their groups live, and three threads of each.
-        gc.collect()
+        _let_go()
+
+
+def _let_go() -> None:
+    """Let the groups of a case end, with three threads of each that look for work a thousand times a second.
+
+    Caches of DTensor keep their meshes, compiled graphs keep models, and models refer to themselves.
+    """
+    for module, clear in CACHES_OF_MESHES:
+        # Names of torch 2.13. What another version keeps is gone with the ranks, after MOST_CASES.
+        with contextlib.suppress(ImportError, AttributeError):
+            operator.attrgetter(clear)(importlib.import_module(module))()
+    if (dynamo := sys.modules.get("torch._dynamo")) is not None:
+        dynamo.reset()
+    gc.collect()
 
 
 def _print_into(log: str) -> None:

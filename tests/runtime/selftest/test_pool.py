@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from torch import distributed
 
+from forgeplan.plan.mesh import Mesh
+from forgeplan.runtime.selftest import pool as pool_module
+from forgeplan.runtime.selftest.bench import Bench
 from forgeplan.runtime.selftest.pool import Pool, Pools, RankFailed
+from tests.runtime.tiny import decoder, execution_plan
 
 HERE = __name__
 
@@ -55,6 +59,25 @@ def test_a_case_leaves_no_threads_behind() -> None:
     numbers = [pool.run(f"{HERE}:number_of_threads")[0] for _ in range(6)]
     pool.kill()
     assert numbers[-1] < numbers[1] + 4, "three of every case would be twelve"
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_layouts_that_were_trained_leave_no_threads_behind() -> None:
+    """What DTensor caches of their meshes would keep twelve for each layout, in ranks that wait for the next case."""
+    with Bench() as bench:
+        numbers = []
+        for mesh in (Mesh(dp_shard=2), Mesh(tp=2), Mesh(cp=2)):
+            bench.trained(execution_plan(model=decoder(), mesh=mesh, total_steps=1), packed=False)
+            numbers.append(bench.pools[2].run(f"{HERE}:number_of_threads")[0])
+    assert numbers[-1] <= numbers[0]
+
+
+def test_a_pool_gets_new_ranks_after_many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "MOST_CASES", 2)
+    pools = Pools()
+    seen = [pools[2].run(f"{HERE}:ranks")[0][2] for _ in range(4)]
+    pools.close()
+    assert seen[0] == seen[1] != seen[2] == seen[3]
 
 
 def test_ranks_live_on_from_case_to_case_each_in_a_new_group() -> None:
