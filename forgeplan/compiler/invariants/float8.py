@@ -16,6 +16,8 @@ from forgeplan.spec.quantity import TOKENS, Quantity
 
 WITH_FLOAT8 = ("sm89", "sm90", "sm100", "gfx942")
 """Architectures whose products take float8."""
+EMULATED = ("fp32", "fp64")
+"""Number formats, besides bf16, that emulated products take."""
 MOST_SHOWN = 8
 """Kinds of layers that a message lists one by one."""
 
@@ -184,14 +186,15 @@ def formats_fit(facts: Facts) -> Iterator[Finding]:
             recipe,
             legal=(legal(facts, recipe.path, ["tensorwise"]), legal(facts, gather.path, [False])),
         )
-    if compute.value != "bf16" and not (compute.value == "fp32" and emulate.value):
+    if compute.value != "bf16" and not (compute.value in EMULATED and emulate.value):
         yield formats_fit.at(
-            f"fp8 rounds from precision.compute = {compute.value}, and products take bf16, or fp32 where emulated",
+            f"fp8 rounds from precision.compute = {compute.value}, and products take bf16, or "
+            f"{listing(EMULATED, ' or ')} where emulated",
             compute,
             _fp8(facts),
             emulate,
             legal=(
-                legal(facts, compute.path, ["bf16", "fp32"]),
+                legal(facts, compute.path, ["bf16", *EMULATED]),
                 legal(facts, emulate.path, [True]),
             ),
         )

@@ -12,7 +12,7 @@ from forgeplan.compiler.facts import Facts
 from forgeplan.plan.proof import LeftOut
 from forgeplan.spec.job import ABSENT
 
-EXACT, ROUNDED = "fp64", "fp32"
+EXACT = "fp64"
 RATES = (Fraction("1e-6"), Fraction("0.1"))
 LEAST_EPS = Fraction("1e-8")
 
@@ -25,11 +25,6 @@ class Replacement:
     now: Callable[[Facts], Any]
     why: str
     applies: Callable[[Facts], bool] = lambda facts: True
-
-
-def precision_of(facts: Facts) -> str:
-    """The number format of a trial."""
-    return ROUNDED if recipe_of(facts) == "rowwise" else EXACT
 
 
 def recipe_of(facts: Facts) -> str | None:
@@ -56,7 +51,10 @@ ROWWISE = ("apply.fp8.recipe", "rowwise")
 DATA = "a layout does not know what tokens mean; documents are packed as in the plan"
 
 REPLACEMENTS: tuple[Replacement, ...] = (
-    *(Replacement(f"precision.{name}", precision_of, FORMATS) for name in ("params", "compute", "reduce", "moments")),
+    *(
+        Replacement(f"precision.{name}", lambda facts: EXACT, FORMATS)
+        for name in ("params", "compute", "reduce", "moments")
+    ),
     Replacement("cluster.arch", lambda facts: "cpu", HERE),
     Replacement("cluster.hbm", lambda facts: None, HERE),
     Replacement("cluster.bf16", lambda facts: None, HERE),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from forgeplan.plan.operations import Fp8
 from forgeplan.runtime.executor import Bundle
 from forgeplan.runtime.model.linear import Head, Linear
+from forgeplan.runtime.operations.fp8_emulated import EmulatedProduct
 from forgeplan.runtime.parallel.collectives import Group, all_reduced
 from forgeplan.runtime.parallel.placed import cast_before_gather, local
 from forgeplan.runtime.registry import executes
@@ -42,7 +43,7 @@ class Float8Product:
 
     tensorwise: one scale for x, one for W (both E4M3) and one for the gradient (E5M2), each of what this rank
     multiplies. rowwise: a power of two for each row of each factor, E4M3 throughout. Scales are those of the values at
-    hand. With `emulate`, values are rounded to float8 and multiplied in the dtype of x.
+    hand. With `emulate`, values are rounded to float8 and multiplied in fp32, or in fp64 where x is that.
     """
 
     def __init__(self, operation: Fp8) -> None:
@@ -57,7 +58,11 @@ class Float8Product:
         )
 
     def __call__(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        out: Tensor = self.multiply(x, weight.t(), self.of_products, self.config)
+        out: Tensor
+        if self.config.emulate:
+            out = EmulatedProduct.apply(x, weight, self.config)
+        else:
+            out = self.multiply(x, weight.t(), self.of_products, self.config)
         return out if bias is None else out + bias
 
     @property

@@ -42,4 +42,4 @@ class Fp8:
     all_gather: bool = setting(
         t.Bool(), "fsdp gathers weights in float8, with scales computed after each update", default="false"
     )
-    emulate: bool = setting(t.Bool(), "round to float8, multiply in the compute dtype: on any device", default="false")
+    emulate: bool = setting(t.Bool(), "round to float8, multiply in fp32: on any device", default="false")

@@ -195,8 +195,6 @@ BROKEN: list[tuple[str, dict[str, Any], list[str]]] = [
     ("FP0453", fp8(exclude=("layers", "head")), ["225 excluded by a pattern", 'exclude: ["head"], []']),
     ("FP0454", fp8(recipe="rowwise", all_gather=True), ["recipe: tensorwise", "all_gather: false"]),
     ("FP0454", {**fp8(), "precision.compute": "fp32"}, ["precision.compute: bf16", "emulate: true"]),
-    ("FP0454", {**EMULATED, **fp8(emulate=True, small="convert"), "precision.compute": "fp64"},
-     ["precision.compute: bf16, fp32"]),
 ]  # fmt: skip
 
 
@@ -213,6 +211,7 @@ FINE: dict[str, dict[str, Any]] = {
     "tensor and sequence parallel (row 27)": {**fp8(), "mesh.tp": 2},
     "emulated on a CPU (row 28)": {**EMULATED, **fp8(emulate=True, small="convert")},
     "fp32 where emulated": {**fp8(emulate=True), "precision.compute": "fp32"},
+    "fp64 where emulated": {**EMULATED, **fp8(emulate=True, small="convert"), "precision.compute": "fp64"},
     "weights gathered in float8": fp8(all_gather=True),
     "a pattern for one layer": fp8(exclude=("head", "layers.31")),
     "a pattern for a kind of module": fp8(exclude=("*.wo",)),

@@ -204,7 +204,7 @@ def test_float8_by_rows_is_emulated_in_the_same_layers_and_by_tensors_left_out()
     last = trial.plan.job.model.layers - 1
     inner = {f"layers.{i}.mlp.{name}" for i in range(1, last) for name in ("w_gate", "w_up", "w_down")}
     assert set(operations(trial.plan)["fp8"]["layers"]) == inner
-    assert trial.plan.job.precision.params == "fp32"
+    assert trial.plan.job.precision.params == "fp64"
     tensorwise = shrink(large("float8 by tensors"))
     assert [left.what for left in tensorwise.left_out if "fp8" in left.what] == ["fp8 with recipe = tensorwise"]
     assert ("apply.fp8", "fp8", "") in [(change.path, change.was, change.now) for change in tensorwise.replaced]

@@ -66,6 +66,26 @@ def test_a_product_is_that_of_rounded_factors(recipe: str, gradients: str) -> No
     assert not torch.allclose(out, F.linear(x, weight, bias), rtol=1e-3)
 
 
+def test_in_fp64_a_row_that_is_cut_rounds_as_the_whole_row() -> None:
+    """Also values that are tiny beside the rest of their row; all others are what float8 leaves of them."""
+    random = torch.Generator().manual_seed(4)
+    x = torch.randn(32, 32, generator=random, dtype=torch.float64)
+    x[:, ::4] *= 1e-6
+    weight = torch.randn(48, 32, generator=random, dtype=torch.float64)
+    product = Float8Product(Fp8("plan", recipe="rowwise", emulate=True))
+    whole = product(x, weight)
+    parts = [product(x[:, part], weight[:, part]) for part in (slice(0, 16), slice(16, 32))]
+    torch.testing.assert_close(whole, parts[0] + parts[1], rtol=1e-12, atol=1e-12)
+    peak = x.abs().amax(1, keepdim=True)
+    scale = (448 / peak).log2().floor().exp2()
+    as_float8 = (x * scale).to(torch.float8_e4m3fn).double() / scale
+    rounded = product(x, torch.eye(32, dtype=torch.float64))
+    is_normal = (x * scale).abs() >= 2**-6
+    assert 0 < is_normal.sum() < x.numel()
+    assert torch.equal(rounded[is_normal], as_float8[is_normal])
+    assert not torch.equal(rounded, as_float8)
+
+
 def test_weights_are_gathered_in_float8_with_the_scale_of_the_whole() -> None:
     """On 4 ranks of which some have no row of some weight; again after an update, and never in a checkpoint."""
     plan = execution_plan(model=decoder(**SHAPE), mesh=Mesh(dp_shard=4), transforms=GATHERED)

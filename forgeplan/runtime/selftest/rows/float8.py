@@ -1,7 +1,8 @@
 """Which rows multiply in float8?
 
-rowwise gives every row a power of two as its scale: rows that are dealt to other ranks or microbatches, or cut over tp,
-round alike. tensorwise does not: its scales are of what a rank has of one microbatch, so its rows have microbatches
+rowwise gives every row a power of two as its scale: rows that are dealt to other ranks or microbatches round alike, and
+rows that are cut over tp or cp but for what is tiny beside the rest, which fp64 does not round to nothing. tensorwise
+does not: its scales are of what a rank has of one microbatch, so its rows have microbatches
 like those of the one process, and no axis that divides them.
 """
 
@@ -38,8 +39,7 @@ GATHERED = float8("tensorwise", all_gather=True)
 
 
 def row(name: str, mesh: Mesh, transforms: dict[str, dict[str, Any]], **fields: Any) -> Row:
-    """There is no emulated product in fp64."""
-    return Row(name, mesh, transforms=transforms, **{"dtype": "fp32", "model": SHAPE, **fields})
+    return Row(name, mesh, transforms=transforms, **{"model": SHAPE, **fields})
 
 
 FLOAT8 = [
@@ -48,8 +48,10 @@ FLOAT8 = [
     row("float8 rowwise, fsdp 2, selective", FSDP2, ROWWISE, recompute="selective"),
     row("float8 rowwise, fsdp 2, compiled", FSDP2, ROWWISE | WHOLE),
     row("float8 rowwise, tp 2", TP2, ROWWISE),
+    row("float8 rowwise, tp 2, fp32", TP2, ROWWISE, dtype="fp32"),
     row("float8 rowwise, two replicas, head", REPLICAS, float8("rowwise", ("head", *MLP))),
     row("float8 rowwise, cp 2", CP2, ROWWISE),
+    row("float8 rowwise, cp 2, fp32", CP2, ROWWISE, dtype="fp32"),
     row("float8 rowwise, pp 2", PP2, ROWWISE, axes=TWO_STAGES, accumulation=4),
     row("float8 rowwise, ep 2, shared expert", EP2, float8("rowwise", (*ATTENTION, *SHARED)), model=EXPERTS),
     row("float8 tensorwise, hsdp 2x2", HSDP, TENSORWISE),
