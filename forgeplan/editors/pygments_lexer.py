@@ -105,7 +105,7 @@ def _region(region: Region) -> list[object]:
     return [(region.end, TOKENS[region.edge], "#pop"), *_contents(region.inside), rest]
 
 
-class ForgeLexer(RegexLexer):
+class ForgeLexer(RegexLexer):  # type: ignore[misc]
     """Plan files of forgeplan."""
 
     name = "Forge plan"
