@@ -19,7 +19,7 @@ from forgeplan.resources import resource
 _FOLDER = "docs/diagnostics"
 _FAMILY = re.compile(r"(?i)fp\d{4}")
 _MARKER = re.compile(r"# (error|warning)(-above)?\[.*")
-_BLOCKS = re.compile(r"(?ms)^```forge ?(\S*)\n(.*?)^```")
+_BLOCKS = re.compile(r"(?ms)^```(?:forge|toml) ?(\S*)\n(.*?)^```")
 _MARGIN = "  "
 _BULLET = re.compile(r"(\* |- |\d+\. )?")
 
@@ -48,7 +48,7 @@ class Page:
         return self.files("Passes").get("", "")
 
     def files(self, section: str) -> dict[str, str]:
-        """The plan files of a section, by the name behind ```` ```forge ````; the plan itself has the name ""."""
+        """The files of a section, by the name behind ```` ```forge ```` or ```` ```toml ````; the plan has none."""
         return dict(_BLOCKS.findall(self.sections.get(section, "")))
 
     @property

@@ -19,6 +19,7 @@ from forgeplan.dsl import syntax
 from forgeplan.dsl.bindings import declare, declare_values, repeated
 from forgeplan.dsl.library import STD
 from forgeplan.dsl.parser import parse
+from forgeplan.dsl.pins import Pins, name_in_lock
 from forgeplan.dsl.references import CYCLE
 from forgeplan.dsl.scope import BrokenBinding, ModuleBinding, Scope
 
@@ -75,25 +76,30 @@ class Module:
 
 @define(eq=False)
 class Importer:
-    """Reads each file once. `unsaved` has texts that an editor holds, by real path."""
+    """Reads each file once. `unsaved` has texts that an editor holds, by real path; `pins` is the project's lock."""
 
     project: Path
     sources: Sources
     report: Callable[[Diagnostic], None]
     unsaved: Mapping[str, str] = Factory(dict)
+    pins: Pins | None = None
     _loaded: dict[str, Module | None] = Factory(dict)
     _chain: list[tuple[str, Span]] = field(factory=list)
     _bytes: int = 0
+    _root: Module | None = None
 
     def root(self, path: Path, text: str) -> Module:
         """The module of the plan file itself."""
-        return self._read(str(real(path)), shown(path), real(path), text, None)
+        self._root = self._read(str(real(path)), shown(path), real(path), text, None)
+        return self._root
 
     def _read(self, key: str, name: str, path: Path | None, text: str, span: Span | None) -> Module:
         source = self.sources.add(name, text)
         parsed = parse(source)
         for diagnostic in parsed.diagnostics:
             self.report(diagnostic)
+        if span is not None:
+            self._check_pin(name, path, text, parsed.file, span)
         folder = self._folder(path) if path is not None else ""
         module = Module(name, path, parsed.file, Scope(folder=folder, unread=unread(parsed.file, text)))
         self._loaded[key] = None
@@ -104,6 +110,17 @@ class Importer:
         self._chain.pop()
         self._loaded[key] = module
         return module
+
+    def _check_pin(self, name: str, path: Path | None, text: str, file: syntax.File, span: Span) -> None:
+        if self.pins is None:
+            return
+        fault = self.pins.fault(name_in_lock(path, name, self.project), text, file, span)
+        if fault is not None:
+            self.report(fault)
+
+    def imported(self) -> tuple[Module, ...]:
+        """Every file that was brought in and could be read, but for the plan file itself."""
+        return tuple(module for module in self._loaded.values() if module is not None and module is not self._root)
 
     def _folder(self, path: Path) -> str:
         relative = os.path.relpath(path.parent, self.project).replace(os.sep, "/")

@@ -24,7 +24,9 @@ from forgeplan.dsl.foreign import FP0110
 from forgeplan.dsl.givens import statements
 from forgeplan.dsl.imports import MAX_BYTES, Importer, Module, PlanDecl, project_of, shown
 from forgeplan.dsl.layers import Contribution, Group, contributions_of
+from forgeplan.dsl.lockfile import LOCK
 from forgeplan.dsl.params import check_declaration, conform, declared_type
+from forgeplan.dsl.pins import pins_of
 from forgeplan.dsl.plans import Plans
 from forgeplan.dsl.scope import Binding, LetBinding, ParamBinding, Scope
 from forgeplan.dsl.structure import OUTSIDE_PARAM
@@ -256,8 +258,9 @@ def load(
     project = project_of(file)
     sources = Sources()
     early: list[Diagnostic] = []
-    importer = Importer(project, sources, early.append, unsaved)
-    module = importer.root(file, _read(file) if text is None else text)
+    pins = pins_of(project, shown(project / LOCK), unsaved, sources)
+    importer = Importer(project, sources, early.append, unsaved, pins)
+    module = importer.root(file, read_text(file) if text is None else text)
     plans = Plans(module, early.append)
     command_line = CommandLine.read(overrides, module, project, sources, early.append)
     loaded = Loaded(sources, module, project, derived, command_line, plans, profile, plan)
@@ -275,7 +278,8 @@ def load(
     return loaded
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a plan file. Raises UsageError."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
