@@ -48,16 +48,21 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"there is no command `{name}`; {rest}"
 
 
+def version() -> str:
+    """The installed version, or why there is none."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("forgeplan-torch")
+    except PackageNotFoundError:
+        return "(not installed: run from a checkout)"
+
+
 def _show_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        number = version("forgeplan-torch")
-    except PackageNotFoundError:
-        number = "(not installed: run from a checkout)"
-    click.echo(f"forgeplan {number}")
+    click.echo(f"forgeplan {version()}")
     ctx.exit()
 
 

@@ -40,14 +40,6 @@ def too_deep(roots: Iterable[syntax.Node]) -> Diagnostic | None:
             help = "give parts of it a name with `let`"
             span = Span(node.span.file, node.span.start, node.span.start + 1)
             return FP0112.at(span, f"an expression is nested deeper than {MAX_DEPTH} levels", help=help)
-        stack.extend((child, depth) for child in _children(node))
+        stack.extend((child, depth) for child in syntax.children(node))
     return None
 
-
-def _children(node: syntax.Node) -> Iterable[syntax.Node]:
-    for attribute in node.__attrs_attrs__:
-        value = getattr(node, attribute.name)
-        if isinstance(value, syntax.Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (part for part in value if isinstance(part, syntax.Node))

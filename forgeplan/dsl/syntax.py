@@ -6,6 +6,7 @@ stays silent (one cause, one message).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from attrs import field, frozen
@@ -319,3 +320,13 @@ class File(Node):
 
     edition: int | None
     items: tuple[Item, ...]
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly inside of one, in the order of its attributes."""
+    for attribute in node.__attrs_attrs__:
+        value = getattr(node, attribute.name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (part for part in value if isinstance(part, Node))

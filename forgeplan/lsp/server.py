@@ -1,0 +1,195 @@
+"""Who answers an editor? Requests come in here and go to the features; analyses go out as problems.
+
+Nothing that goes wrong in a feature ends the server: it is logged, and the answer is empty.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lsprotocol import types as lsp
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from forgeplan.lsp import commands
+from forgeplan.lsp.analyses import Analyses
+from forgeplan.lsp.features.code_actions import KINDS, code_actions
+from forgeplan.lsp.features.folding import folding_ranges
+from forgeplan.lsp.features.formatting import formatting
+from forgeplan.lsp.features.lenses import code_lenses
+from forgeplan.lsp.features.links import document_links
+from forgeplan.lsp.features.selection import selection_ranges
+from forgeplan.lsp.features.symbols import document_symbols, workspace_symbols
+from forgeplan.lsp.problems import problems
+from forgeplan.lsp.snapshot import Snapshot
+from forgeplan.lsp.workspace import Documents
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class ForgeServer(LanguageServer):
+    """The language server of plan files. Texts are sent whole, as plans are small."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__("forgeplan", version, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
+        self.documents = Documents()
+        self.analyses = Analyses(self.documents, self.tell)
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Send the problems of a document, or ask a client that fetches them to do so."""
+        if not self.pulls:
+            self.text_document_publish_diagnostics(
+                lsp.PublishDiagnosticsParams(snapshot.uri, problems(snapshot, self.documents), snapshot.version)
+            )
+        workspace = self.client_capabilities.workspace
+        if self.pulls and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            self.workspace_diagnostic_refresh(None)
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the client asks for problems: it would show those that are pushed a second time."""
+        document = self.client_capabilities.text_document
+        return document is not None and document.diagnostic is not None
+
+    async def current(self, uri: str) -> Snapshot | None:
+        """A document with the analysis of its present version."""
+        return await self.analyses.current(uri)
+
+
+def make_server(version: str) -> ForgeServer:
+    """A server with all its features, not started."""
+    server = ForgeServer(version)
+    _lifecycle(server)
+    _whole_documents(server)
+    for register in (_problems, _commands):
+        register(server)
+    return server
+
+
+def answered(fallback: Any) -> Callable[[Callable[..., Awaitable[T]]], Callable[..., Awaitable[T]]]:
+    """A handler that answers with `fallback` where it fails."""
+
+    def wrap(handler: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+        @functools.wraps(handler)
+        async def safe(ls: ForgeServer, params: Any) -> Any:
+            try:
+                return await handler(ls, params)
+            except Exception:
+                log.exception("%s failed: this is a bug of forgeplan", handler.__name__)
+                return fallback
+
+        return safe
+
+    return wrap
+
+
+def _lifecycle(server: ForgeServer) -> None:
+    @server.feature(lsp.INITIALIZE)
+    def initialize(ls: ForgeServer, params: lsp.InitializeParams) -> None:
+        ls.documents.encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
+        folders = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
+        ls.documents.folders = [Path(path) for uri in folders if uri and (path := uris.to_fs_path(uri))]
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders_changed(ls: ForgeServer, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        gone = {uris.to_fs_path(folder.uri) for folder in params.event.removed}
+        new = [Path(path) for folder in params.event.added if (path := uris.to_fs_path(folder.uri))]
+        ls.documents.folders = [path for path in ls.documents.folders if str(path) not in gone] + new
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def opened(ls: ForgeServer, params: lsp.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        ls.documents.put(document.uri, document.version, document.text)
+        ls.analyses.all_changed()
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(ls: ForgeServer, params: lsp.DidChangeTextDocumentParams) -> None:
+        document = params.text_document
+        ls.documents.put(document.uri, document.version, ls.workspace.get_text_document(document.uri).source)
+        ls.analyses.changed(document.uri)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(ls: ForgeServer, params: lsp.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        ls.documents.close(uri)
+        ls.analyses.closed(uri)
+        if not ls.pulls:
+            ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    def saved(ls: ForgeServer, params: lsp.DidSaveTextDocumentParams) -> None:
+        ls.analyses.all_changed()
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def files_changed(ls: ForgeServer, params: lsp.DidChangeWatchedFilesParams) -> None:
+        ls.analyses.all_changed()
+
+    @server.feature(lsp.SHUTDOWN)
+    def shut_down(ls: ForgeServer, params: None) -> None:
+        ls.analyses.close()
+
+
+def _problems(server: ForgeServer) -> None:
+    @server.feature(
+        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+        lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier="forgeplan"),
+    )
+    @answered(lsp.RelatedFullDocumentDiagnosticReport(items=[]))
+    async def diagnostic(ls: ForgeServer, params: lsp.DocumentDiagnosticParams) -> Any:
+        snapshot = await ls.current(params.text_document.uri)
+        items = problems(snapshot, ls.documents) if snapshot else []
+        return lsp.RelatedFullDocumentDiagnosticReport(items=items)
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=list(KINDS)))
+    @answered(None)
+    async def actions(ls: ForgeServer, params: lsp.CodeActionParams) -> Any:
+        snapshot = await ls.current(params.text_document.uri)
+        if snapshot is None:
+            return None
+        start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
+        return code_actions(snapshot, start, end, ls.documents, params.context.only)
+
+
+def _whole_documents(server: ForgeServer) -> None:
+    """Features that need no more than the text."""
+
+    def of_text(method: str, answer: Callable[[Snapshot, ForgeServer, Any], Any]) -> None:
+        @server.feature(method)
+        @answered(None)
+        async def handler(ls: ForgeServer, params: Any) -> Any:
+            snapshot = ls.documents.snapshot(params.text_document.uri)
+            return None if snapshot is None else answer(snapshot, ls, params)
+
+    of_text(lsp.TEXT_DOCUMENT_FORMATTING, lambda snapshot, ls, params: formatting(snapshot))
+    of_text(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda snapshot, ls, params: document_symbols(snapshot))
+    of_text(lsp.TEXT_DOCUMENT_FOLDING_RANGE, lambda snapshot, ls, params: folding_ranges(snapshot))
+    of_text(lsp.TEXT_DOCUMENT_DOCUMENT_LINK, lambda snapshot, ls, params: document_links(snapshot, ls.documents))
+    of_text(lsp.TEXT_DOCUMENT_CODE_LENS, lambda snapshot, ls, params: code_lenses(snapshot))
+    of_text(
+        lsp.TEXT_DOCUMENT_SELECTION_RANGE,
+        lambda snapshot, ls, params: selection_ranges(snapshot, map(snapshot.offset, params.positions)),
+    )
+
+    @server.feature(lsp.WORKSPACE_SYMBOL)
+    @answered(None)
+    async def symbols(ls: ForgeServer, params: lsp.WorkspaceSymbolParams) -> Any:
+        return workspace_symbols(params.query, ls.documents)
+
+
+def _commands(server: ForgeServer) -> None:
+    def of_plan(name: str, answer: Callable[[Snapshot, str], str]) -> None:
+        @server.command(name)
+        async def handler(ls: ForgeServer, uri: str, plan: str = "") -> str:
+            snapshot = await ls.current(uri)
+            return f"{uri} is not open" if snapshot is None else answer(snapshot, plan)
+
+    of_plan("forgeplan.compile", commands.compiled)
+    of_plan("forgeplan.explain", commands.explained)
