@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from forgeplan.editors import textmate, vim
+from forgeplan.editors import snippets, textmate, vim
 
 GENERATED: dict[str, Callable[[], str]] = {
     "forge.tmLanguage.json": textmate.text,
+    "vscode/snippets/forge.json": snippets.text,
     "vim/syntax/forge.vim": vim.text,
 }
 """File in `grammar/` → what it says."""
