@@ -23,6 +23,11 @@ class Change(Enum):
     RESHARD = "re-shard"
     NEW_RUN = "new run"
 
+    @property
+    def strength(self) -> int:
+        """Of two changes at once, the one with the greater strength decides."""
+        return list(Change).index(self)
+
 
 class _Marker(Enum):
     REQUIRED = "required"

@@ -21,6 +21,8 @@ COMMANDS = {
     "explain a code": ["explain", "FP0501"],
     "fmt": ["fmt", "--check", str(PLAN)],
     "graph": ["graph", str(PLAN)],
+    "hash": ["hash", str(PLAN)],
+    "diff": ["diff", str(PLAN), str(PLAN)],
     "test": ["test", str(PLAN)],
     "new": ["new", "mine.forge"],
     "dry run": ["run", str(PLAN), "--dry-run"],

@@ -11,12 +11,12 @@ import pytest
 from attrs import evolve
 
 from forgeplan.diagnostics.refusal import Refusal
+from forgeplan.plan.changes import field_differences
 from forgeplan.plan.codec import dumps
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.plan.hashes import seal
-from forgeplan.runtime.plan_changes import changes_since, differences
+from forgeplan.runtime.plan_changes import changes_since
 from forgeplan.spec.loss.cross_entropy import CrossEntropy
-from forgeplan.spec.operation.recompute import Recompute
 from forgeplan.spec.plan import Eval, Plan
 from forgeplan.spec.quantity import NUMBER, SEQUENCES, STEPS, TOKENS, Quantity
 from forgeplan.spec.schedule.shapes import Wsd
@@ -54,7 +54,6 @@ TAKEN: dict[str, Callable[[Plan], Plan]] = {
     "optimizer.lr": lambda job: evolve(job, optimizer=evolve(job.optimizer, lr=Fraction("1e-3"))),
     "schedule": set_to(schedule=Wsd(tiny.steps(2), tiny.steps(1), "sqrt", Fraction(0))),
     "mesh.dp_shard": lambda job: evolve(job, mesh=evolve(job.mesh, dp_shard=2)),
-    "apply.recompute": set_to(apply=(Recompute(mode="full", every=2, budget=Fraction(1, 2), only=None),)),
     "batch.micro": batch(micro=1),
     "batch.global": batch(global_=Quantity(4, SEQUENCES)),
     "budget.steps": lambda job: evolve(job, budget=evolve(job.budget, steps=99)),
@@ -98,7 +97,7 @@ def test_values_are_shown_as_a_plan_writes_them() -> None:
         checkpoint=evolve(job.checkpoint, every=None),
         tokenizer=Byte(),
     )
-    assert [(d.text, d.change) for d in differences(job, now)] == [
+    assert [(d.text, d.change) for d in field_differences(job, now)] == [
         ("checkpoint.every: 4 steps → none", Change.COSMETIC),
         ("optimizer.betas: [0.9, 0.95] → [0.9, 0.99]", Change.RESUMABLE),
         ("optimizer.lr: 0.01 → 0.0003", Change.RESUMABLE),
@@ -111,4 +110,4 @@ def test_the_same_batch_in_other_words_is_no_difference() -> None:
     size = job.batch.global_
     assert size.dimension == SEQUENCES
     in_tokens = Quantity(size.amount * job.batch.length, TOKENS)
-    assert differences(job, evolve(job, batch=evolve(job.batch, global_=in_tokens))) == []
+    assert field_differences(job, evolve(job, batch=evolve(job.batch, global_=in_tokens))) == []
