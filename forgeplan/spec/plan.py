@@ -277,7 +277,7 @@ class Plan:
         example='{ web = tokens { path = "…" } }',
     )
     mixture: dict[str, Quantity] | None = setting(
-        t.optional(t.MapOf(t.Measures((SHARE, NUMBER)))),
+        t.optional(t.MapOf(t.Measures((SHARE, NUMBER)), keys="sources")),
         "share of each source in training; one source needs none",
         default="none",
     )

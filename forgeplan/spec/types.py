@@ -152,9 +152,10 @@ class ListOf(FieldType):
 
 @frozen
 class MapOf(FieldType):
-    """A record with keys of the author's choice → dict[str, …]."""
+    """A record with keys of the author's choice → dict[str, …]; or of the keys of another map of the plan, `keys`."""
 
     value: FieldType
+    keys: str = ""
 
     def describe(self) -> str:
         return f"map of {self.value.describe()}"
