@@ -11,6 +11,7 @@ from forgeplan.analysis import Analysis
 from forgeplan.diagnostics.source import Source
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl.parser import Parsed, parse
+from forgeplan.dsl.symbols import Index, index_of
 from forgeplan.lsp.positions import Positions
 
 
@@ -32,6 +33,11 @@ class Snapshot:
     @cached_property
     def parsed(self) -> Parsed:
         return parse(Source(self.name, self.text))
+
+    @cached_property
+    def index(self) -> Index:
+        """The names of the document; parsed once a version."""
+        return index_of(self.parsed.file, self.name)
 
     @cached_property
     def positions(self) -> Positions:
