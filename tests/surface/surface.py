@@ -1,6 +1,7 @@
 """What of forgeplan do people and programs rely on by name? Commands with their options, codes, exit codes.
 
-`python -m tests.surface.surface` writes the lists of this folder anew; the difference belongs to review.
+`python -m tests.surface.surface` writes the lists of this folder anew, and the pages of `docs/reference` with them; the
+difference belongs to review.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import click
 from forgeplan.cli.main import forgeplan
 from forgeplan.diagnostics.pages import all_codes, page
 from forgeplan.runtime.options import ExitCode
+from tests.docs.reference import write_all as write_reference
 
 FOLDER = Path(__file__).parent
 
@@ -61,6 +63,7 @@ LISTS = {"commands.txt": commands, "codes.txt": codes, "exit_codes.txt": exit_co
 
 
 def write_all() -> None:
+    write_reference()
     for name, lines in LISTS.items():
         (FOLDER / name).write_text("\n".join(lines()) + "\n", encoding="utf-8")
 
