@@ -16,7 +16,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: run test test-fast test-slow lint bench bench-language clean help
+.PHONY: run test test-fast test-slow lint bench bench-language vscode reference clean help
 
 run: $(VENV)/.run ## train a small model on the source code of Python's library, two minutes
 	@$(BIN)/forgeplan run plans/quickstart.forge
@@ -43,6 +43,23 @@ bench: $(VENV)/.dev ## a training step beside a bare PyTorch loop
 bench-language: $(VENV)/.dev ## lines a second, milliseconds of a compilation
 	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.compilation
+
+# The sources are staged where what npm installs may lie; with that in place nothing is fetched any more.
+VSCODE := build/vscode
+VSIX   := build/forgeplan-$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml).vsix
+
+vscode: $(VSIX) ## the extension for VS Code as build/forgeplan-VERSION.vsix; needs npm, and the network once
+
+$(VSIX): $(VSCODE)/node_modules/.installed $(wildcard grammar/vscode/* grammar/vscode/snippets/*) grammar/forge.tmLanguage.json
+	cp -R grammar/vscode/. grammar/forge.tmLanguage.json LICENSE $(VSCODE)
+	cd $(VSCODE) && npm run --silent bundle
+	cd $(VSCODE) && npm run --silent package -- --out ../../$@
+
+$(VSCODE)/node_modules/.installed: grammar/vscode/package.json grammar/vscode/installed.js
+	@command -v npm > /dev/null || { echo "make vscode needs Node.js 20 or newer with npm" >&2; exit 2; }
+	@mkdir -p $(VSCODE) && cp $^ $(VSCODE)
+	cd $(VSCODE) && { node installed.js || npm install --ignore-scripts --no-package-lock --no-audit --no-fund --silent; }
+	@touch $@
 
 clean: ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
