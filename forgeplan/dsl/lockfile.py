@@ -16,6 +16,8 @@ from attrs import Factory, field, frozen
 
 LOCK = "forge.lock"
 FORMAT = 1
+MAX_SIZE = 2**20
+"""Characters: 256 files, which is as many as a plan may import, have a tenth of it."""
 
 _HEAD = "# Written by `forgeplan lock`: the files that plans of this project import, as they were looked at.\n"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -77,10 +79,15 @@ def read_lock(text: str) -> Lock:
     """Raises Unreadable."""
     import tomllib
 
+    if len(text) > MAX_SIZE:
+        raise Unreadable(f"it has more than {MAX_SIZE:,} characters")
+
     try:
         document = tomllib.loads(text.replace("\r\n", "\n"))
     except ValueError as error:  # A merge that was not finished, mostly.
         raise Unreadable(f"it is no TOML: {error}") from None
+    except RecursionError:
+        raise Unreadable("its brackets nest too deep") from None
     if document.get("format") != FORMAT:
         raise Unreadable(f"it has format {document.get('format')!r}, and this forgeplan reads format {FORMAT}")
     files = document.get("files", {})

@@ -15,7 +15,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safet
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
-from forgeplan.dsl.lockfile import LOCK, Lock, Pin, digest, read_lock, write_lock
+from forgeplan.dsl.lockfile import LOCK, MAX_SIZE, Lock, Pin, digest, read_lock, write_lock
 
 NOT_AS_LOCKED = code("FP0207", "imported bytes match `forge.lock` when the project has one")
 
@@ -151,7 +151,7 @@ def pins_of(project: Path, shown: str, unsaved: Mapping[str, str], sources: Sour
     """The lock of a project, or None where it has none. `unsaved` has texts that an editor holds, by real path."""
     path = project / LOCK
     try:
-        text = unsaved[str(path)] if str(path) in unsaved else path.read_bytes().decode("utf-8")
+        text = unsaved[str(path)] if str(path) in unsaved else _read(path)
         return Pins(shown, text, sources, read_lock(text))
     except FileNotFoundError:
         return None
@@ -159,3 +159,9 @@ def pins_of(project: Path, shown: str, unsaved: Mapping[str, str], sources: Sour
         return Pins(shown, "", sources, (reason.strerror or type(reason).__name__).lower())
     except ValueError as reason:  # No text, or no lock.
         return Pins(shown, "", sources, str(reason))
+
+
+def _read(path: Path) -> str:
+    """No more of a file than tells that it is too large."""
+    with path.open("rb") as file:
+        return file.read(4 * MAX_SIZE + 4).decode("utf-8")

@@ -102,6 +102,8 @@ def test_the_fix_pins_what_is_there_and_asks_before(project: Path) -> None:
         'format = 1\nfiles = "all"\n',
         'format = 1\n[files."lib/sizes.forge"]\nsha256 = "12"\n',
         b"\xff",
+        pytest.param("a = " + "[" * 20_000, id="nested"),
+        pytest.param("# " + "x" * 5_000_000, id="large"),
     ],
 )
 def test_a_lock_that_cannot_be_read_vouches_for_nothing_and_is_told_once(text: str | bytes, project: Path) -> None:

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain a code": ["explain", "FP0501"],
     "fmt": ["fmt", "--check", str(PLAN)],
     "graph": ["graph", str(PLAN)],
+    "schema": ["schema"],
     "hash": ["hash", str(PLAN)],
     "diff": ["diff", str(PLAN), str(PLAN)],
     "test": ["test", str(PLAN)],
@@ -28,7 +29,7 @@ COMMANDS = {
     "dry run": ["run", str(PLAN), "--dry-run"],
     "help": ["-h"],
 }
-WITHOUT_A_GRAPH = {"lint", "explain a value", "explain a code", "fmt", "test", "new", "help"}
+WITHOUT_A_GRAPH = {"schema", "lint", "explain a value", "explain a code", "fmt", "test", "new", "help"}
 
 
 def _imported(arguments: list[str], folder: Path) -> set[str]:

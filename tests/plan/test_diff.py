@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from attrs import evolve
 
@@ -19,7 +21,9 @@ from forgeplan.plan.diff import Diff, diff, to_json
 from forgeplan.plan.execution_plan import ExecutionPlan
 from forgeplan.runtime.plan_changes import changes_since
 from forgeplan.spec.setting import Change
-from tests.cli.commands import PLAN
+from tests.cli.commands import PLAN, ROOT
+
+SCHEMA = json.loads((ROOT / "docs/schemas/diff.schema.json").read_text(encoding="utf-8"))
 
 CHANGES: dict[str, tuple[tuple[str, ...], Change, set[str]]] = {
     "nothing": ((), Change.COSMETIC, set()),
@@ -52,6 +56,7 @@ def test_a_diff_names_the_fields_and_their_class_and_a_run_judges_alike(
     overrides, change, paths = CHANGES[name]
     other = compiled(*overrides)
     found = diff(plain, other)
+    jsonschema.validate(to_json(found), SCHEMA)
     assert {one.path for one in found.changes} == paths
     assert found.change is change
     assert found.is_equal is (not paths)
