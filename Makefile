@@ -61,6 +61,9 @@ $(VSCODE)/node_modules/.installed: grammar/vscode/package.json grammar/vscode/in
 	cd $(VSCODE) && { node installed.js || npm install --ignore-scripts --no-package-lock --no-audit --no-fund --silent; }
 	@touch $@
 
+reference: $(VENV)/.dev ## write the pages and schemas that are made from the code, and the lists of names, anew
+	$(BIN)/python -m tests.surface.surface
+
 clean: ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
