@@ -9,6 +9,14 @@ const { findProgram, wordsOf } = require("./program");
 
 const RUN_IN_TERMINAL = ["compile", "explain", "run"];
 
+/** A client that leaves the commands to this extension: it would define those that the server has a second time. */
+class Client extends LanguageClient {
+  registerFeature(feature) {
+    const type = feature.registrationType;
+    if (!type || type.method !== "workspace/executeCommand") super.registerFeature(feature);
+  }
+}
+
 let client;
 
 function program() {
@@ -24,7 +32,7 @@ function program() {
 async function start() {
   const server = { command: program(), args: ["lsp"] };
   const watched = ["**/*.forge", "**/forge.toml", "**/forge.lock"];
-  client = new LanguageClient("forgeplan", "Forge plans", server, {
+  client = new Client("forgeplan", "Forge plans", server, {
     documentSelector: [{ language: "forge", scheme: "file" }, { language: "forge", scheme: "untitled" }],
     synchronize: { fileEvents: watched.map((pattern) => vscode.workspace.createFileSystemWatcher(pattern)) },
   });

@@ -46,6 +46,7 @@ def test_the_server_of_the_workspaces_environment_is_started_and_stopped(tmp_pat
     found = _played(tmp_path)
     assert [server["server"] for server in found["servers"]] == [{"command": str(program), "args": ["lsp"]}] * 2
     assert {selector["language"] for selector in found["servers"][0]["options"]["documentSelector"]} == {"forge"}
+    assert found["servers"][0]["features"] == ["textDocument/hover", "static"]  # its commands are the extension's
     assert found["stopped"] == 2
 
 

@@ -56,7 +56,14 @@ const vscode = {
 };
 class LanguageClient {
   constructor(id, name, server, options) {
-    noted.servers.push({ server, options });
+    noted.servers.push({ server, options, features: (this.features = []) });
+    for (const method of ["workspace/executeCommand", "textDocument/hover"]) {
+      this.registerFeature({ registrationType: { method } });
+    }
+    this.registerFeature({});
+  }
+  registerFeature(feature) {
+    this.features.push(feature.registrationType ? feature.registrationType.method : "static");
   }
   async start() {
     if (process.env.NO_SERVER) throw new Error("spawn forgeplan ENOENT");
