@@ -13,16 +13,25 @@ from typing import Any, TypeVar
 
 from lsprotocol import types as lsp
 from pygls import uris
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from forgeplan.lsp import commands
 from forgeplan.lsp.analyses import Analyses
 from forgeplan.lsp.features.code_actions import KINDS, code_actions
+from forgeplan.lsp.features.completion import completion
+from forgeplan.lsp.features.definition import definition
 from forgeplan.lsp.features.folding import folding_ranges
 from forgeplan.lsp.features.formatting import formatting
+from forgeplan.lsp.features.hover import hover
+from forgeplan.lsp.features.inlay_hints import inlay_hints
 from forgeplan.lsp.features.lenses import code_lenses
 from forgeplan.lsp.features.links import document_links
+from forgeplan.lsp.features.references import highlights, references
+from forgeplan.lsp.features.rename import CannotRename, prepare_rename, rename
 from forgeplan.lsp.features.selection import selection_ranges
+from forgeplan.lsp.features.semantic_tokens import LEGEND, semantic_tokens
+from forgeplan.lsp.features.signature_help import signature_help
 from forgeplan.lsp.features.symbols import document_symbols, workspace_symbols
 from forgeplan.lsp.problems import problems
 from forgeplan.lsp.snapshot import Snapshot
@@ -69,8 +78,9 @@ def make_server(version: str) -> ForgeServer:
     server = ForgeServer(version)
     _lifecycle(server)
     _whole_documents(server)
-    for register in (_problems, _commands):
-        register(server)
+    _of_places(server)
+    _problems(server)
+    _commands(server)
     return server
 
 
@@ -182,6 +192,73 @@ def _whole_documents(server: ForgeServer) -> None:
     @answered(None)
     async def symbols(ls: ForgeServer, params: lsp.WorkspaceSymbolParams) -> Any:
         return workspace_symbols(params.query, ls.documents)
+
+
+def _of_places(server: ForgeServer) -> None:
+    """Features that are about one place of a text."""
+
+    def at_place(method: str, answer: Callable[[Snapshot, int, Documents, Any], Any], options: Any = None) -> None:
+        @server.feature(method, options)
+        @answered(None)
+        async def handler(ls: ForgeServer, params: Any) -> Any:
+            snapshot = ls.documents.snapshot(params.text_document.uri)
+            return (
+                None if snapshot is None else answer(snapshot, snapshot.offset(params.position), ls.documents, params)
+            )
+
+    at_place(
+        lsp.TEXT_DOCUMENT_COMPLETION,
+        lambda snapshot, at, workspace, params: completion(snapshot, at, workspace),
+        lsp.CompletionOptions(trigger_characters=[".", "=", " ", '"', "{"]),
+    )
+    at_place(
+        lsp.TEXT_DOCUMENT_SIGNATURE_HELP,
+        lambda snapshot, at, workspace, params: signature_help(snapshot, at, workspace),
+        lsp.SignatureHelpOptions(trigger_characters=["{", "(", ","], retrigger_characters=[","]),
+    )
+    at_place(lsp.TEXT_DOCUMENT_DEFINITION, lambda snapshot, at, workspace, params: definition(snapshot, at, workspace))
+    at_place(
+        lsp.TEXT_DOCUMENT_REFERENCES,
+        lambda snapshot, at, workspace, params: references(snapshot, at, workspace, params.context.include_declaration),
+    )
+    at_place(
+        lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT,
+        lambda snapshot, at, workspace, params: highlights(snapshot, at, workspace),
+    )
+    at_place(
+        lsp.TEXT_DOCUMENT_PREPARE_RENAME,
+        lambda snapshot, at, workspace, params: prepare_rename(snapshot, at, workspace),
+    )
+
+    @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+    async def rename_(ls: ForgeServer, params: lsp.RenameParams) -> Any:
+        snapshot = ls.documents.snapshot(params.text_document.uri)
+        if snapshot is None:
+            return None
+        try:
+            return rename(snapshot, snapshot.offset(params.position), params.new_name, ls.documents)
+        except CannotRename as reason:
+            raise JsonRpcException(str(reason), code=-32803) from None  # RequestFailed of the protocol
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    @answered(None)
+    async def hover_(ls: ForgeServer, params: lsp.HoverParams) -> Any:
+        snapshot = await ls.current(params.text_document.uri)
+        return None if snapshot is None else hover(snapshot, snapshot.offset(params.position), ls.documents)
+
+    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+    @answered(None)
+    async def hints(ls: ForgeServer, params: lsp.InlayHintParams) -> Any:
+        snapshot = await ls.current(params.text_document.uri)
+        if snapshot is None:
+            return None
+        return inlay_hints(snapshot, snapshot.offset(params.range.start), snapshot.offset(params.range.end))
+
+    @server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND)
+    @answered(None)
+    async def tokens(ls: ForgeServer, params: lsp.SemanticTokensParams) -> Any:
+        snapshot = ls.documents.snapshot(params.text_document.uri)
+        return None if snapshot is None else semantic_tokens(snapshot)
 
 
 def _commands(server: ForgeServer) -> None:

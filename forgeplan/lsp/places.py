@@ -1,0 +1,74 @@
+"""What does a word of a document mean: which field, in which plan?"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from forgeplan.diagnostics.span import Span
+from forgeplan.dsl import syntax
+from forgeplan.dsl.symbols import Symbol
+from forgeplan.lsp.context import Context, context_at, resolver
+from forgeplan.lsp.names import Names
+from forgeplan.lsp.snapshot import Snapshot
+from forgeplan.lsp.workspace import Workspace
+from forgeplan.spec.job import Job
+
+_CHAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
+
+
+@frozen
+class Word:
+    """A word with its context; `path` is the path in the plan that it completes, as far as it reads as one."""
+
+    span: Span
+    text: str
+    context: Context
+    path: str
+
+
+def word_at(snapshot: Snapshot, at: int, workspace: Workspace) -> Word | None:
+    """The word that an offset touches."""
+    text, start, end = snapshot.text, at, at
+    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    if start == end or text[start].isdigit():
+        return None
+    context = context_of(snapshot, end, workspace)
+    if context.is_value:
+        chain = _CHAIN.search(text, 0, end)
+        path = chain.group() if chain else text[start:end]
+    else:
+        path = ".".join(filter(None, (context.place.path, *context.keys, text[start:end])))
+    return Word(Span(snapshot.name, start, end), text[start:end], context, path)
+
+
+def context_of(snapshot: Snapshot, at: int, workspace: Workspace) -> Context:
+    """The context of an offset, with `let`s followed through imports."""
+
+    def imported(symbol: Symbol) -> Symbol | None:
+        found = Names(workspace).declaration(symbol.target, snapshot)
+        return found[1] if found is not None else None
+
+    return context_at(snapshot.name, snapshot.text, at, resolver(snapshot.index.visible(at), imported))
+
+
+def plan_at(snapshot: Snapshot, at: int) -> str | None:
+    """The plan that an offset is inside of, or that a sweep or test there is about."""
+    for item in snapshot.parsed.file.items:
+        if item.span.start <= at <= item.span.end:
+            match item:
+                case syntax.Plan(name=name):
+                    return name.text
+                case syntax.Sweep(base=base) | syntax.Test(base=base):
+                    return base.text
+    return None
+
+
+def job_of(snapshot: Snapshot, plan: str | None) -> Job | None:
+    """The plan as it was last resolved; None where it was not."""
+    analysis = snapshot.analysis
+    return analysis.job(plan) if analysis is not None and plan in analysis.plans else None

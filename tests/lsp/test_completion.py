@@ -1,0 +1,92 @@
+"""Is what fits at a place offered there, and nothing that does not?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forgeplan.lsp.features.completion import completion
+from tests.lsp.cursor import CURSOR, PLAN, at_cursor
+
+
+def offered(folder: Path, text: str) -> dict[str, str]:
+    """Label and text of every item, in order."""
+    items = completion(*at_cursor(folder, text)).items
+    assert [item.sort_text for item in items] == sorted(str(item.sort_text) for item in items)
+    return {item.label: item.insert_text or item.label for item in items}
+
+
+def inside(statement: str) -> str:
+    return f"forge 1\n\nlet mine = 3\n\nplan p {{\n  seed = 17\n  {statement}\n}}\n"
+
+
+CASES = {
+    "fields of a plan, not those it has": (inside("│"), ["cluster", "model", "eval", "profile"], ["seed", "tp", "lr"]),
+    "the start of a word": (inside("op│"), ["optimizer"], ["lr"]),
+    "fields of a record": (inside("mesh = { │ }"), ["tp", "cp", "dp_shard"], ["lr", "seed", "layers"]),
+    "not a field that stands behind": (inside("mesh = { │, tp = 2 }"), ["cp"], ["tp"]),
+    "fields of a component": (inside("optimizer = adamw { lr = 1e-3, │ }"), ["betas", "weight_decay"], ["lr", "tp"]),
+    "over several lines": (inside("optimizer = adamw {\n    lr = 1e-3\n    │\n  }"), ["betas"], ["lr", "seed"]),
+    "fields of what a library declares": (
+        'forge 1\nfrom "std:models" import llama3_8b\nplan p {\n  model = llama3_8b { │ }\n}\n',
+        ["layers", "context", "rope"],
+        ["lr"],
+    ),
+    "behind a dot": (inside("model.│"), ["layers", "rope"], ["lr", "tp"]),
+    "behind two": (inside("model.rope.│"), ["theta"], ["layers"]),
+    "transforms by path": (inside("apply.│"), ["recompute", "tp", "fp8"], ["layers"]),
+    "options of a transform by path": (inside("apply.recompute.│"), ["mode"], ["tp"]),
+    "members": (inside("precision = { compute = │ }"), ["bf16", "fp32", "mine"], ["adamw", "tp"]),
+    "components": (inside("schedule = │"), ["cosine", "wsd", "none"], ["adamw"]),
+    "transforms in a list": (inside("apply = [│]"), ["tp", "recompute", "compile"], ["adamw", "cosine"]),
+    "options in a list": (inside("apply = [recompute { │ }]"), ["mode"], ["layers"]),
+    "members of an option": (inside("apply = [recompute { mode = │ }]"), ["full", "selective"], ["bf16"]),
+    "truth": (inside("model = decoder { tie = │ }"), ["true", "false"], []),
+    "units of the dimension": (inside("checkpoint = { every = 30 │ }"), ["min", "h", "steps", "tokens"], ["GiB"]),
+    "units of one dimension": (inside("batch = { micro = 4 │ }"), ["sequences"], ["tokens", "min", "GiB"]),
+    "names of sources": (
+        inside("sources = { web = synthetic }\n  eval e { source = │ }"), ["web"], ["bf16", "adamw"]),
+    "keys of a mixture": (inside("sources = { web = synthetic }\n  mixture = { │ }"), ["web"], ["seed"]),
+    "nodes by path": (inside("eval held { }\n  delete eval.│"), ["held"], ["seed"]),
+    "a path to delete": (inside("delete │"), ["model", "checkpoint"], ["assert"]),
+    "plans to extend": ("forge 1\nplan base {}\nplan p extends │", ["base"], ["seed", "plan"]),
+    "plans to sweep over": ("forge 1\nplan base {}\nsweep s over │", ["base"], ["seed"]),
+    "what a sweep has": ("forge 1\nplan base {}\nsweep s over base {\n  │\n}", ["axis", "exclude"], ["profile"]),
+    "statements of a file": ("forge 1\n\n│", ["plan", "let", "param", "sweep", "test", "from"], ["seed", "tp"]),
+    "modules": ('forge 1\nfrom "│', ["std:models", "std:clusters"], ["plan"]),
+    "names of a module": ('forge 1\nfrom "std:models" import │', ["llama3_8b", "qwen3_0_6b"], ["h200_node"]),
+    "types": ("forge 1\nparam x: │", ["Rate", "Int", "Tokens"], ["seed"]),
+    "lints to allow": ("forge 1\n# forge: allow │\n", ["no-checkpoint", "never-fires"], ["FP0101"]),
+    "computed values in an assertion": (inside("assert model.│"), ["params", "layers"], ["lr"]),
+    "what an assertion can read": (inside("assert │"), ["model", "memory", "mine"], []),
+    "nothing in a comment": (inside("# mo│"), [], ["model"]),
+    "nothing in a text": (inside('tokenizer = bpe { path = "to│" }'), [], ["model", "tokenizer"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wanted", "unwanted"), CASES.values(), ids=list(CASES))
+def test_what_fits_is_offered(tmp_path: Path, text: str, wanted: list[str], unwanted: list[str]) -> None:
+    found = offered(tmp_path, text)
+    assert [name for name in wanted if name not in found] == []
+    assert [name for name in unwanted if name in found] == []
+
+
+def test_what_is_required_comes_first_and_is_written_out(tmp_path: Path) -> None:
+    found = offered(tmp_path, inside("optimizer = adamw { │ }"))
+    assert next(iter(found)) == "lr"
+    assert offered(tmp_path, inside("optimizer = │"))["adamw"] == "adamw { lr = ${1:3e-4} }"
+    assert offered(tmp_path, inside("│"))["eval"] == "eval ${1:name} { source = ${2:web}, every = ${3:500 steps} }"
+
+
+def test_a_place_in_a_whole_plan_is_the_same_in_half_of_it(tmp_path: Path) -> None:
+    """What stands behind the cursor, and whether it can be read, makes no difference to which block it is."""
+    whole = PLAN.replace("{ lr = peak }", f"{{ {CURSOR} }}")
+    half = whole[: whole.index(CURSOR) + 1]
+    assert list(offered(tmp_path, whole)) == list(offered(tmp_path, half))
+
+
+@pytest.mark.parametrize("cut", range(20, len(PLAN), 7))
+def test_no_place_of_a_plan_is_without_answer(tmp_path: Path, cut: int) -> None:
+    completion(*at_cursor(tmp_path, PLAN[:cut] + CURSOR))
+    completion(*at_cursor(tmp_path, PLAN[:cut] + CURSOR + PLAN[cut:]))
