@@ -101,7 +101,7 @@ def _fraction(value: Any, path: str) -> Fraction:
 
 def _measures(value: Any, type_: t.Measures, path: str) -> Quantity:
     units = {unit_name(dimension): dimension for dimension in type_.dimensions}
-    if not isinstance(value, dict) or set(value) != {"amount", "unit"} or value["unit"] not in units:
+    if not isinstance(value, dict) or set(value) != {"amount", "unit"} or value["unit"] not in list(units):
         raise Malformed(path, f"an amount with a unit of {', '.join(units)} is needed here")
     amount = _fraction(value["amount"], path)
     return Quantity(amount.numerator if amount.denominator == 1 else amount, units[value["unit"]])
@@ -111,7 +111,7 @@ def _component(value: Any, type_: t.Component, path: str) -> Any:
     if not isinstance(value, dict) or "component" not in value:
         raise Malformed(path, f"a {type_.describe()} is needed here")
     known = components(type_.kind)
-    if value["component"] not in known:
+    if value["component"] not in list(known):  # A list compares, where a map would need what can be hashed.
         raise Malformed(path, f"{value['component']!r} is no {type_.describe()}; known are {', '.join(known)}")
     return decode_block(value, known[value["component"]], path)
 

@@ -53,7 +53,8 @@ def _derived() -> Table:
         rows.append((f"`{path}`", type_, " ".join(derived.doc.split())))
     doc = (
         "Computed by the compiler, to be read in any expression. Those that are fields too are computed where nobody"
-        " writes them; the others are never assigned. `plan.name` is the name of the plan."
+        " writes them; the others are never assigned. Of names there are `plan.name`, `run.name` (the plan, with its"
+        " profile and sweep cell) and `run.dir`, the folder of the run."
     )
     return Table("Computed values", "computed-values", doc, ("value", "type", "meaning"), tuple(rows))
 

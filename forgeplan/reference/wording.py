@@ -7,9 +7,16 @@ from fractions import Fraction
 from attrs import frozen
 
 from forgeplan.spec import types as t
-from forgeplan.spec.quantity import BYTES, FLOP_PER_SECOND, NUMBER, SECONDS, SHARE, Dimension
+from forgeplan.spec.quantity import BYTES, BYTES_PER_SECOND, FLOP_PER_SECOND, NUMBER, SECONDS, SHARE, Dimension
 
-_DIMENSIONS = {NUMBER: "number", SECONDS: "duration", SHARE: "share", BYTES: "bytes", FLOP_PER_SECOND: "FLOP/s"}
+_DIMENSIONS = {
+    NUMBER: "number",
+    SECONDS: "duration",
+    SHARE: "share",
+    BYTES: "bytes",
+    BYTES_PER_SECOND: "bytes a second",
+    FLOP_PER_SECOND: "FLOP/s",
+}
 _UNITS = {SECONDS: "s", BYTES: "bytes", FLOP_PER_SECOND: "FLOP/s"}
 
 Text = tuple["str | Link", ...]
@@ -56,13 +63,25 @@ def field_type(type_: t.FieldType) -> Text:
         case t.NodesOf():
             return ("named ", Link("nodes", Link.record(type_.block).anchor))
         case t.ListOf():
-            return ("list of ", *((f"{type_.length} ",) if type_.length else ()), *field_type(type_.item))
+            return (f"list of {type_.length}: " if type_.length else "list of ", *field_type(type_.item))
         case t.MapOf():
             return ("map of ", *field_type(type_.value))
         case t.AnyOf():
-            first, *rest = (field_type(alternative) for alternative in type_.alternatives)
-            return (*first, *(part for one in rest for part in (" or ", *one)))
+            return _alternatives(type_)
     return (type_.describe(),)
+
+
+def _alternatives(type_: t.AnyOf) -> Text:
+    """Bare words come last, in one list."""
+    words = [word for one in type_.alternatives for word in _bare(one)]
+    others = [field_type(one) for one in type_.alternatives if not _bare(one)]
+    parts = [*others, *([(_either([f"`{word}`" for word in words]),)] if words else [])]
+    first, *rest = parts
+    return (*first, *(part for one in rest for part in (" or ", *one)))
+
+
+def _bare(type_: t.FieldType) -> tuple[str, ...]:
+    return type_.members if isinstance(type_, t.OneOf) else ("none",) if isinstance(type_, t.Nothing) else ()
 
 
 def dimension_name(dimension: Dimension) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
@@ -14,12 +15,13 @@ import pytest
 from forgeplan.analysis import analyse
 from forgeplan.compiler import emit
 from forgeplan.plan.codec import to_json
-from forgeplan.plan.job_codec import encode
+from forgeplan.plan.job_codec import Malformed, decode_block, encode
 from forgeplan.reference.entries import groups
 from forgeplan.reference.json_schema import json_schema
 from forgeplan.reference.pages import page
 from forgeplan.reference.wording import range_text
 from forgeplan.spec import types as t
+from forgeplan.spec.plan import Plan
 from forgeplan.spec.quantity import SECONDS, SHARE
 from forgeplan.spec.registry import components, kinds
 from forgeplan.spec.setting import settings_of
@@ -150,3 +152,37 @@ def test_a_job_that_is_none_is_not_valid(path: str, value: object, jobs: dict[st
         inner = inner[name]
     inner[last] = value
     assert not VALIDATOR.is_valid(job)
+
+
+ODD = (None, True, 0, 1, -1, "x", "1/2", [], {}, {"amount": 1, "unit": "tokens"}, {"component": "skip"})
+
+
+def _places(value: Any, *above: str | int) -> Iterator[tuple[str | int, ...]]:
+    """The way to every value inside a job."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield (*above, key)
+        yield from _places(one, *above, key)
+
+
+def _decodes(job: Any) -> bool:
+    try:
+        decode_block(job, Plan, "job")
+    except Malformed:
+        return False
+    return True
+
+
+def test_what_the_schema_allows_can_be_read(jobs: dict[str, Any]) -> None:
+    """Every value of a job in turn becomes some others; what cannot be read is not valid, and the rest is, in range."""
+    for number, (*above, last) in enumerate(_places(jobs["debug"])):
+        job = copy.deepcopy(jobs["debug"])
+        inner = job
+        for key in above:
+            inner = inner[key]
+        for odd in ODD[number % 3 :: 3]:
+            inner[last] = odd
+            errors = list(VALIDATOR.iter_errors(job))
+            assert _decodes(job) or errors, (*above, last, odd)
+            if _decodes(job) and errors:
+                assert isinstance(odd, int) or odd == {"amount": 1, "unit": "tokens"}, (*above, last, odd)

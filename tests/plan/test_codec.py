@@ -75,6 +75,8 @@ def test_fractions_are_written_exactly() -> None:
         (("job", "model", "layers"), True, "job.model.layers"),
         (("job", "model", "mlp"), "swish", "job.model.mlp"),
         (("job", "optimizer", "component"), "sgd", "job.optimizer"),
+        (("job", "optimizer", "component"), ["adamw"], "job.optimizer"),
+        (("job", "batch", "global", "unit"), {}, "job.batch.global"),
         (("job", "optimizer", "lr"), "1/0", "job.optimizer.lr"),
         (("job", "sources"), [], "job.sources"),
         (("program",), [{"name": "tp"}], "program"),

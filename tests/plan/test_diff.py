@@ -132,3 +132,12 @@ def test_json_has_exact_values_and_no_key_for_a_side_without_the_field(plain: Ex
     assert by_path["schedule"] == {
         "path": "schedule", "class": "resumable", "follows": False, "old": "cosine", "new": "linear"
     }  # fmt: skip
+
+
+def test_a_run_that_looks_elsewhere_for_checkpoints_is_told_so(plain: ExecutionPlan) -> None:
+    def page(*overrides: str) -> str:
+        return explain_diff(diff(plain, compiled(*overrides)), ("a", "b"), width=200)
+
+    assert "checkpoint.path = " not in page("mesh.tp=2")
+    assert 'it needs `checkpoint.path = "runs/small"`' in page("mesh.tp=2", "checkpoint.path=elsewhere")
+    assert "note:" not in page("seed=1", "checkpoint.path=elsewhere")

@@ -33,7 +33,7 @@ def explain_diff(found: Diff, names: tuple[str, str], width: int = 80) -> str:
         parts.append(section("PROGRAM", _lines(map(_step, found.program), width - 2), width))
     if found.consequences:
         parts.append(section("FOLLOWS", _lines(map(_consequence, found.consequences), width - 2), width))
-    parts.append(wrapped(_verdict(found), width, "  "))
+    parts.append([line for said in (_verdict(found), *_elsewhere(found)) for line in wrapped(said, width, "  ")])
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts) + "\n"
 
 
@@ -110,3 +110,11 @@ def _verdict(found: Diff) -> str:
     because = found.reasons if found.change is Change.NEW_RUN else ()
     more = f" and {len(because) - _NAMED} more" if len(because) > _NAMED else ""
     return _VERDICTS[found.change] + (f": {', '.join(because[:_NAMED])}{more}" if because else "")
+
+
+def _elsewhere(found: Diff) -> list[str]:
+    """A run finds only the checkpoints of its own folder."""
+    a, b = (plan.job.checkpoint.path for plan in (found.a, found.b))
+    if a == b or not found.resumes:
+        return []
+    return [f'note: B looks for checkpoints in {b}; to go on with those of A it needs `checkpoint.path = "{a}"`']
