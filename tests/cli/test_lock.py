@@ -17,6 +17,8 @@ def test_a_lock_is_written_once_and_then_stays(give: Give, folder: Path) -> None
     assert give("lock").out == "forge.lock needs no change: 1 file\n"
     assert give("lock", "--check", "mine.forge").exit_code == 0
     assert (folder / "forge.lock").read_bytes() == first
+    (folder / "forge.lock").write_bytes(first.replace(b"\n", b"\r\n"))
+    assert give("lock", "--check").exit_code == 0, "git may have turned the ends of its lines"
     (folder / "lib.forge").write_text("forge 1\n\nlet width = 2\n")
     said = give("lock", "--check")
     assert (said.exit_code, said.out) == (10, "  ~ lib.forge (width)\n")

@@ -59,6 +59,8 @@ def test_a_diff_names_the_fields_and_their_class_and_a_run_judges_alike(
     jsonschema.validate(to_json(found), SCHEMA)
     assert {one.path for one in found.changes} == paths
     assert found.change is change
+    back = diff(other, plain)
+    assert ({one.path for one in back.changes}, back.change) == (paths, change)
     assert found.is_equal is (not paths)
     (tmp_path / "plan.json").write_bytes(dumps(plain))
     if found.resumes:
@@ -122,6 +124,13 @@ def test_a_program_that_differs_by_itself_is_another_layout(plain: ExecutionPlan
     assert (found.change, found.resumes, found.is_equal) == (Change.RESHARD, True, False)
     [step] = found.program
     assert step.options == {"offload": (False, True)}
+
+
+def test_an_operation_that_stands_elsewhere_is_said_to_have_moved(plain: ExecutionPlan) -> None:
+    first, *between, last = plain.program
+    found = diff(plain, evolve(plain, program=(last, *between, first)))
+    assert {(step.what, step.name) for step in found.program} == {("moved", first.name), ("moved", last.name)}
+    assert f"~  {last.name}" in explain_diff(found, ("a", "b"))
 
 
 def test_json_has_exact_values_and_no_key_for_a_side_without_the_field(plain: ExecutionPlan) -> None:

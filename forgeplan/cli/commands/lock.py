@@ -52,8 +52,7 @@ def _renew(project: Path, files: dict[str, Pin], is_whole: bool, check: bool) ->
     before = present_lock(project)
     after = renewed(before, files, is_whole)
     target = shown(project / LOCK)
-    data = write_lock(after).encode()
-    if before is not None and (project / LOCK).read_bytes() == data:
+    if before == after:
         write(f"{target} needs no change: {_files(len(after.files))}")
         return ExitCode.FINE
     for line in changes(before, after):
@@ -61,7 +60,7 @@ def _renew(project: Path, files: dict[str, Pin], is_whole: bool, check: bool) ->
     if check:
         write(f"{target} would change" if before else f"there is no {target} that can be read", err=True)
         return ExitCode.DIFFERENCES
-    write_bytes(target, data)
+    write_bytes(target, write_lock(after).encode())
     write(f"{target} pins {_files(len(after.files))}")
     return ExitCode.FINE
 
