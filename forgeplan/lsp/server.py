@@ -68,6 +68,12 @@ class ForgeServer(LanguageServer):
         document = self.client_capabilities.text_document
         return document is not None and document.diagnostic is not None
 
+    @property
+    def takes_snippets(self) -> bool:
+        document = self.client_capabilities.text_document
+        item = document.completion.completion_item if document and document.completion else None
+        return bool(item and item.snippet_support)
+
     async def current(self, uri: str) -> Snapshot | None:
         """A document with the analysis of its present version."""
         return await self.analyses.current(uri)
@@ -208,7 +214,7 @@ def _of_places(server: ForgeServer) -> None:
 
     at_place(
         lsp.TEXT_DOCUMENT_COMPLETION,
-        lambda snapshot, at, workspace, params: completion(snapshot, at, workspace),
+        lambda snapshot, at, workspace, params: completion(snapshot, at, workspace, server.takes_snippets),
         lsp.CompletionOptions(trigger_characters=[".", "=", " ", '"', "{"]),
     )
     at_place(

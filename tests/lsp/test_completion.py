@@ -90,3 +90,10 @@ def test_a_place_in_a_whole_plan_is_the_same_in_half_of_it(tmp_path: Path) -> No
 def test_no_place_of_a_plan_is_without_answer(tmp_path: Path, cut: int) -> None:
     completion(*at_cursor(tmp_path, PLAN[:cut] + CURSOR))
     completion(*at_cursor(tmp_path, PLAN[:cut] + CURSOR + PLAN[cut:]))
+
+
+def test_an_editor_without_snippets_gets_plain_text(tmp_path: Path) -> None:
+    items = completion(*at_cursor(tmp_path, inside("│")), snippets=False).items
+    texts = {item.label: item.insert_text for item in items}
+    assert texts["eval"] == "eval name { source = web, every = 500 steps }"
+    assert [item.label for item in items if "$" in (item.insert_text or "") or item.insert_text_format] == []

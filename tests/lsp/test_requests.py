@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 
 from tests.lsp.conftest import Editor, Start
 
@@ -166,3 +167,69 @@ async def test_many_requests_while_a_person_types_are_all_answered(editor: Edito
 async def test_the_encoding_is_the_first_one_that_both_know(start: Start) -> None:
     chosen = [(await start(encodings=known)).encoding for known in (["utf-32", "utf-8"], ["utf-8"], [])]
     assert chosen == ["utf-32", "utf-8", "utf-16"]
+
+
+def where(plan: str, word: str) -> lsp.Position:
+    """The place behind the only occurrence of a word."""
+    assert plan.count(word) == 1
+    before = plan[: plan.index(word) + len(word)]
+    return lsp.Position(before.count("\n"), len(before.rpartition("\n")[2]))
+
+
+async def test_questions_about_a_place_are_answered(editor: Editor, plan: str) -> None:
+    """Completion, hover, definition, references, highlights, signature and both steps of a new name."""
+    client = editor.client
+    text = plan.replace("plan small", "let rate = 1e-3\n\nplan small").replace("lr = 1e-3 }", "lr = rate }")
+    uri, at = editor.open("place.forge", text), lambda word: where(text, word)
+    document = identifier(uri)
+    completions = await client.text_document_completion_async(lsp.CompletionParams(document, at("adamw { ")))
+    assert isinstance(completions, lsp.CompletionList)
+    assert "betas" in [one.label for one in completions.items]
+    hover = await client.text_document_hover_async(lsp.HoverParams(document, at("optimi")))
+    assert hover is not None
+    assert isinstance(hover.contents, lsp.MarkupContent)
+    assert hover.contents.value.startswith("**optimizer**")
+    hover = await client.text_document_hover_async(lsp.HoverParams(document, at("adamw { l")))
+    assert hover is not None
+    assert isinstance(hover.contents, lsp.MarkupContent)
+    assert "optimizer.lr = 0.001" in hover.contents.value
+    found: Any = await client.text_document_definition_async(lsp.DefinitionParams(document, at("lr = ra")))
+    assert (found.uri, found.range.start.line) == (uri, 4)
+    context = lsp.ReferenceContext(True)
+    places = await client.text_document_references_async(lsp.ReferenceParams(context, document, at("lr = ra")))
+    assert [one.range.start.line for one in places or ()] == [4, 12]
+    marks = await client.text_document_document_highlight_async(lsp.DocumentHighlightParams(document, at("lr = ra")))
+    assert len(marks or ()) == 2
+    signature = await client.text_document_signature_help_async(lsp.SignatureHelpParams(document, at("lr = rate")))
+    assert signature is not None
+    assert signature.active_parameter == 0
+    prepared: Any = await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(document, at("lr = ra")))
+    assert prepared.placeholder == "rate"
+    change = await client.text_document_rename_async(lsp.RenameParams(document, at("lr = ra"), "speed"))
+    assert change is not None
+    assert change.changes is not None
+    assert edited(text, change.changes[uri]) == text.replace("rate", "speed")
+    with pytest.raises(JsonRpcException, match="a word of the language"):
+        await client.text_document_rename_async(lsp.RenameParams(document, at("lr = ra"), "if"))
+
+
+async def test_what_is_computed_and_what_words_are_is_told(editor: Editor, plan: str) -> None:
+    uri = editor.open("told.forge", plan)
+    everything = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))
+    hints = await editor.client.text_document_inlay_hint_async(lsp.InlayHintParams(identifier(uri), everything))
+    assert "accumulation 2 · 2 data ranks" in [one.label for one in hints or ()]
+    tokens = await editor.client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(identifier(uri)))
+    assert tokens is not None
+    assert len(tokens.data) % 5 == 0
+    assert len(tokens.data) > 5 * 50
+
+
+async def test_a_name_behind_wide_characters_is_found_by_its_place(editor: Editor, plan: str) -> None:
+    """C005: rename and hover at the place that the editor counts in UTF-16."""
+    text = plan.replace("  budget", '  checkpoint = { path = "𐐀𐐀𐐀𐐀", keep = 3 }\n  budget')
+    uri = editor.open("emoji.forge", text)
+    at = lsp.Position(11, len('  checkpoint = { path = "",') + 8 + 1)
+    hover = await editor.client.text_document_hover_async(lsp.HoverParams(identifier(uri), at))
+    assert hover is not None
+    assert hover.range is not None
+    assert (hover.range.start.character, hover.range.end.character) == (at.character, at.character + 4)

@@ -5,6 +5,7 @@ The text alone decides, so that an answer comes at once and also in a file that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from attrs import frozen
@@ -33,6 +34,8 @@ from forgeplan.spec.setting import Setting, settings_of
 _KIND = lsp.CompletionItemKind
 _SNIPPET = lsp.InsertTextFormat.Snippet
 
+_PLACEHOLDER = re.compile(r"\$\{\d+:([^}]*)\}|\$\d")
+
 _FILE_STATEMENTS = {
     "plan": "plan ${1:name} {\n  $0\n}",
     "plan … extends": "plan ${1:name} extends ${2:base} {\n  $0\n}",
@@ -60,20 +63,27 @@ _SWEEP_STATEMENTS = {
 _TEST_STATEMENTS = {"expect": "expect $0", "expect error": "expect error ${1:FP0412} with { $0 }"}
 
 
-def completion(snapshot: Snapshot, at: int, workspace: Workspace) -> lsp.CompletionList:
-    """Everything that fits, the most likely first. Never an analysis: it would come too late."""
+def completion(snapshot: Snapshot, at: int, workspace: Workspace, snippets: bool = True) -> lsp.CompletionList:
+    """Everything that fits, the most likely first. Never an analysis: it would come too late.
+
+    Without `snippets`, what is to be filled in stands as its example.
+    """
+    items = _in_order(_items(snapshot, at, workspace))
+    for item in items if not snippets else ():
+        item.insert_text = _PLACEHOLDER.sub(r"\1", item.insert_text) if item.insert_text else None
+        item.insert_text_format = None
+    return lsp.CompletionList(False, items)
+
+
+def _items(snapshot: Snapshot, at: int, workspace: Workspace) -> Iterable[lsp.CompletionItem]:
     comment = _in_comment(snapshot, at)
     if comment is not None:
-        items = list(_lints()) if "allow" in snapshot.text[comment:at] else []
-        return lsp.CompletionList(False, _in_order(items))
-    path = _in_import(snapshot, at)
-    if path is not None:
-        return lsp.CompletionList(False, _in_order(_modules(snapshot, workspace)))
+        return _lints() if "allow" in snapshot.text[comment:at] else ()
+    if _in_import(snapshot, at) is not None:
+        return _modules(snapshot, workspace)
     if _in_text(snapshot, at):
-        return lsp.CompletionList(False, [])
-    context = context_at(snapshot.name, snapshot.text, at)
-    asked = _Asked(snapshot, at, workspace, context)
-    return lsp.CompletionList(False, _in_order(asked.items()))
+        return ()
+    return _Asked(snapshot, at, workspace, context_at(snapshot.name, snapshot.text, at)).items()
 
 
 def _in_order(items: Iterable[lsp.CompletionItem]) -> list[lsp.CompletionItem]:
