@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,6 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (that of the process, if None) and return its exit code. Never raises."""
     prepare_output()
     try:
+        if "_FORGEPLAN_COMPLETE" in os.environ:
+            from forgeplan.cli.shells import use
+
+            use()
         code = forgeplan.main(args=arguments, prog_name="forgeplan", standalone_mode=False)
         code = code if isinstance(code, int) else ExitCode.FINE
     except BaseException as error:  # the boundary of the process: every failure becomes a message and an exit code

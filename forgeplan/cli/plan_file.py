@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from attrs import frozen
 
+from forgeplan.cli.candidates import plan_names, profile_names, settings
 from forgeplan.cli.terminal import show
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.diagnostics.span import COMMAND_LINE
@@ -31,13 +32,19 @@ _UNKNOWN = "FP0209"
 """The code of a plan, profile, param or field that the command line names and the file does not have."""
 
 _OPTIONS = (
-    click.option("--plan", metavar="NAME", help="Which plan of the file; needed if it has several."),
-    click.option("--profile", metavar="NAME", help="Which profile of the plan."),
+    click.option(
+        "--plan",
+        metavar="NAME",
+        shell_complete=plan_names,
+        help="Which plan of the file; needed if it has several.",
+    ),
+    click.option("--profile", metavar="NAME", shell_complete=profile_names, help="Which profile of the plan."),
     click.option(
         "--set",
         "overrides",
         multiple=True,
         metavar="NAME=VALUE",
+        shell_complete=settings,
         help="Give a param or a field another value, as in `--set seed=3 --set 'budget.steps=9 steps'`.",
     ),
 )

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.files import write_bytes
 from forgeplan.cli.plan_file import Choice, Chosen, choosing, chosen
 from forgeplan.cli.terminal import Command, write
@@ -13,7 +14,7 @@ from forgeplan.runtime.options import ExitCode
 
 
 @click.command("compile", cls=Command, short_help="Check a plan file and write its execution plan.")
-@click.argument("file")
+@click.argument("file", shell_complete=plan_files)
 @choosing
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write it; `-` is standard output.  [default: NAME.plan.json]"

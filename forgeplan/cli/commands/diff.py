@@ -7,14 +7,15 @@ import sys
 
 import click
 
+from forgeplan.cli.candidates import plans_and_compiled
 from forgeplan.cli.compiled import compiled, side
 from forgeplan.cli.terminal import Command, width_of, write
 from forgeplan.runtime.options import ExitCode
 
 
 @click.command("diff", cls=Command, short_help="How two plans differ, and whether a run goes on across it.")
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=plans_and_compiled)
+@click.argument("b", shell_complete=plans_and_compiled)
 @click.option("--json", "as_json", is_flag=True, help="For programs, with exact values.")
 def command(a: str, b: str, as_json: bool) -> int:
     """Compare what two plans train, and say whether a run of B goes on from a checkpoint of A.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from forgeplan.cli.candidates import files_and_codes, paths
 from forgeplan.cli.files import read_bytes
 from forgeplan.cli.plan_file import Choice, Chosen, choosing, chosen
 from forgeplan.cli.terminal import Command, has_color, width_of, write
@@ -14,8 +15,8 @@ from forgeplan.diagnostics.refusal import UsageError
 
 
 @click.command("explain", cls=Command, short_help="What a plan does, where a value comes from, what a code means.")
-@click.argument("what", metavar="FILE|CODE")
-@click.argument("path", required=False)
+@click.argument("what", metavar="FILE|CODE", shell_complete=files_and_codes)
+@click.argument("path", required=False, shell_complete=paths)
 @choosing
 @click.option("--all", "every", is_flag=True, help="Every field with its value and who set it.")
 def command(

@@ -8,6 +8,7 @@ import sys
 import click
 from attrs import define, field
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.files import as_text, read_bytes, write_bytes
 from forgeplan.cli.terminal import Command, show, write
 from forgeplan.runtime.options import ExitCode
@@ -16,7 +17,7 @@ _STDIN = "-"
 
 
 @click.command("fmt", cls=Command, short_help="Bring plan files into their one form.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=plan_files)
 @click.option("--check", is_flag=True, help="Write nothing; exit code 10 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 def command(files: tuple[str, ...], check: bool, diff: bool) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.plan_file import Choice, choosing, chosen
 from forgeplan.cli.terminal import Command, write
 
 
 @click.command("graph", cls=Command, short_help="Draw a plan as DOT or Mermaid.")
-@click.argument("file")
+@click.argument("file", shell_complete=plan_files)
 @choosing
 @click.option(
     "--format",

@@ -6,13 +6,14 @@ import json
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.compiled import compiled
 from forgeplan.cli.plan_file import Choice, choosing
 from forgeplan.cli.terminal import Command, write
 
 
 @click.command("hash", cls=Command, short_help="The hash of what a plan trains.")
-@click.argument("file")
+@click.argument("file", shell_complete=plan_files)
 @choosing
 @click.option("--json", "as_json", is_flag=True, help="With the name, and the hash of the bytes of a compiled plan.")
 def command(file: str, plan: str | None, profile: str | None, overrides: tuple[str, ...], as_json: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.plan_file import Choice, has_errors
 from forgeplan.cli.terminal import Command, show, write
 from forgeplan.runtime.options import ExitCode
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("lint", cls=Command, short_help="Check plan files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=plan_files)
 @click.option(
     "--format",
     type=click.Choice(["full", "concise", "json"]),

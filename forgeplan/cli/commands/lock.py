@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.files import write_bytes
 from forgeplan.cli.terminal import Command, show, write
 from forgeplan.diagnostics.refusal import UsageError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("lock", cls=Command, short_help="Pin the files that plans import.")
-@click.argument("files", nargs=-1, metavar="[FILE...]")
+@click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=plan_files)
 @click.option("--check", is_flag=True, help="Write nothing; exit code 10 if forge.lock would change.")
 def command(files: tuple[str, ...], check: bool) -> int:
     """Write forge.lock, which pins the bytes of every file that plans of the project import.

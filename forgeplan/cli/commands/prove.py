@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.plan_file import Choice, choosing, chosen
 from forgeplan.cli.terminal import Command, has_color, width_of, write
 from forgeplan.runtime.options import ExitCode, RunOptions
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("prove", cls=Command, short_help="Prove that a plan trains what one process trains.")
-@click.argument("file")
+@click.argument("file", shell_complete=plan_files)
 @choosing
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate, for programs.")
 def command(file: str, plan: str | None, profile: str | None, overrides: tuple[str, ...], as_json: bool) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from attrs import frozen
 
+from forgeplan.cli.candidates import plans_and_compiled
 from forgeplan.cli.files import read_bytes
 from forgeplan.cli.plan_file import Choice, choosing, chosen
 from forgeplan.cli.terminal import Command
@@ -34,7 +35,7 @@ class Resume(click.ParamType[str | int]):
 
 
 @click.command("run", cls=Command, short_help="Train what a plan file says.")
-@click.argument("file")
+@click.argument("file", shell_complete=plans_and_compiled)
 @choosing
 @click.option("--nproc", type=click.IntRange(1), metavar="N", help="Compile for N processes on this machine.")
 @click.option(

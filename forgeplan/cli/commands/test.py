@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.plan_file import Choice, has_errors
 from forgeplan.cli.terminal import Command, show, write
 from forgeplan.runtime.options import ExitCode
 
 
 @click.command("test", cls=Command, short_help="Run the `test` blocks of plan files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=plan_files)
 def command(files: tuple[str, ...]) -> int:
     """Run the `test` blocks of each FILE: every `expect`, and every `expect error`."""
     results = [_test(file) for file in files]
