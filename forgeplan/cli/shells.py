@@ -53,8 +53,9 @@ fi
 
 _FISH = """\
 function %(complete_func)s
-  set -l words (commandline --current-process --cut-at-cursor)
-  COMP_WORDS="$words" %(complete_var)s=fish_complete (commandline --tokenize --current-process)[1] 2> /dev/null
+  set -l line (commandline --current-process --cut-at-cursor)
+  set -l words (commandline --current-process --tokenize)
+  env COMP_WORDS="$line" %(complete_var)s=fish_complete $words[1] 2> /dev/null
 end
 complete --command %(prog_name)s --no-files --arguments '(%(complete_func)s)'
 """
