@@ -63,6 +63,7 @@ $(VSCODE)/node_modules/.installed: grammar/vscode/package.json grammar/vscode/in
 
 reference: $(VENV)/.dev ## write the pages and schemas that are made from the code, and the lists of names, anew
 	$(BIN)/python -m tests.surface.surface
+	$(BIN)/python -m forgeplan.editors
 
 clean: ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

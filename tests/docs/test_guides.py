@@ -25,7 +25,7 @@ from tests.docs.harness import FILE, announced, reported, unmatched, whole
 from tests.house.tree import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/commands").glob("*.md")))
-SHIMS = {"forgeplan": "forgeplan", "torchrun": "torch.distributed.run"}
+SHIMS = {"forgeplan": "forgeplan", "torchrun": "torch.distributed.run", "pygmentize": "pygments"}
 _BLOCK = re.compile(r"^```(forge|console)(?: +(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -38,7 +38,7 @@ class Command:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with the shipped plans, where `forgeplan` and `torchrun` are those of this interpreter."""
+    """A project with the shipped plans, where programs are those of this interpreter."""
     project, programs = tmp_path / "project", tmp_path / "programs"
     shutil.copytree(ROOT / "plans", project / "plans")
     (project / "forge.toml").touch()
