@@ -12,6 +12,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
 from forgeplan.diagnostics.source import Sources
 from forgeplan.dsl.load import Loaded, load
 from forgeplan.dsl.testblocks import TestResult, run_test
+from forgeplan.lints.judge import Judge
 from forgeplan.spec.job import Job
 
 
@@ -22,6 +23,8 @@ class Analysis:
     loaded: Loaded
     diagnostics: tuple[Diagnostic, ...]
     """Of language and compiler, sorted; one that shows in several views stands once."""
+    _of_file: tuple[Diagnostic, ...] = field(eq=False, repr=False)
+    """What is found in no view: of the text, its imports, and `forge.toml`."""
     _of_views: Mapping[int, tuple[Diagnostic, ...]] = field(eq=False, repr=False)
     """By the identity of a view's job: what was found in it."""
 
@@ -48,9 +51,7 @@ class Analysis:
 
     def concerning(self, job: Job) -> tuple[Diagnostic, ...]:
         """Those of the whole file and of one view; what another profile or sweep cell breaks is not its concern."""
-        in_views = {without_view(d) for view in self.loaded.resolved() for d in view.faults}
-        of_file = (d for d in self.loaded.diagnostics if without_view(d) not in in_views)
-        return once([*of_file, *self._of_views[id(job)]])
+        return once([*self._of_file, *self._of_views[id(job)]])
 
 
 def analyse(
@@ -65,6 +66,7 @@ def analyse(
     """Read, resolve and check a plan file; faults are in `diagnostics`. Raises UsageError for an unreadable file."""
     derived = derived_values()
     loaded = load(path, text, derived=derived, overrides=overrides, profile=profile, plan=plan, unsaved=unsaved)
+    judge = Judge.of(loaded)
     found = list(loaded.diagnostics)
     of_views = {}
     for view in loaded.resolved():
@@ -72,9 +74,12 @@ def analyse(
         explained = any(d.severity is Severity.ERROR for d in (*faults, *view.faults))
         faults = faults if explained or view.job.plan is not None else [*faults, *view.unclaimed]
         found += faults
-        of_views[id(view.job)] = (*view.faults, *faults)
+        of_views[id(view.job)] = tuple(judge.judged([*view.faults, *faults]))
     found += check_together(loaded.views)
-    return Analysis(loaded, once(found), of_views)
+    of_text = judge.judged([*judge.faults, *judge.about_text(loaded, found)])
+    in_views = {without_view(d) for view in loaded.resolved() for d in view.faults}
+    of_file = (d for d in loaded.diagnostics if without_view(d) not in in_views)
+    return Analysis(loaded, once([*judge.judged(found), *of_text]), (*judge.judged(of_file), *of_text), of_views)
 
 
 def without_view(diagnostic: Diagnostic) -> Diagnostic:

@@ -7,6 +7,7 @@ declarations and pages together.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 
 from attrs import frozen
 
@@ -14,13 +15,25 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from forgeplan.diagnostics.span import Span
 
 
+class Level(Enum):
+    """What is done about a lint that speaks: nothing, a warning, or an error."""
+
+    ALLOW = "allow"
+    WARN = "warn"
+    DENY = "deny"
+
+
 @frozen
 class Code:
-    """One registered rule: `id` is `FPxxxx` for errors and refusals, a dashed name for lints."""
+    """One registered rule: `id` is `FPxxxx` for errors and refusals, a dashed name for lints.
+
+    Lints have a `level`, which a project may change; what is found is a warning until the level is looked at.
+    """
 
     id: str
     rule: str
     severity: Severity = Severity.ERROR
+    level: Level | None = None
 
     def at(
         self,
@@ -51,9 +64,17 @@ _registry: dict[str, Code] = {}
 
 def code(id: str, rule: str, severity: Severity = Severity.ERROR) -> Code:
     """Register a rule under its code. Raises ValueError if the code is taken by another rule."""
-    new = Code(id, rule, severity)
-    if _registry.setdefault(id, new) != new:
-        raise ValueError(f"{id} is declared twice, with different rules")
+    return _register(Code(id, rule, severity))
+
+
+def lint_code(name: str, rule: str, level: Level = Level.WARN) -> Code:
+    """Register a lint with its level where no project says otherwise. Raises ValueError as `code` does."""
+    return _register(Code(name, rule, Severity.WARNING, level))
+
+
+def _register(new: Code) -> Code:
+    if _registry.setdefault(new.id, new) != new:
+        raise ValueError(f"{new.id} is declared twice, with different rules")
     return new
 
 

@@ -114,7 +114,7 @@ class Builder:
     # statements
 
     def edition(self, v: Values) -> Edition:
-        return Edition(self.number([v[1]]), span=self.span(v[0], v[1]))
+        return Edition(self.number([v[1]]), span=self.span(v[0], v[1]), **self.about(self.starts[v[0]]))
 
     def import_file(self, v: Values) -> syntax.Item:
         return syntax.Import(

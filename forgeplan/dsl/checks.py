@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from forgeplan.diagnostics.codes import Code, code
-from forgeplan.diagnostics.diagnostic import Diagnostic, Label, Severity
+from forgeplan.diagnostics.codes import Code, code, lint_code
+from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.diagnostics.span import COMMAND_LINE, SCHEMA
 from forgeplan.dsl import syntax
 from forgeplan.dsl.leaves import origins
@@ -20,7 +20,7 @@ from forgeplan.spec.provenance import Leaf, Origin
 from forgeplan.spec.quantity import Quantity
 
 DOES_NOT_HOLD = code("FP0317", "`assert` holds")
-WARNS = code("plan-warning", "`warn` holds", Severity.WARNING)
+WARNS = lint_code("plan-warning", "`warn` holds")
 MISSING_FACT = code("FP0903", "`assert` and `test` read only values whose facts are stated")
 
 

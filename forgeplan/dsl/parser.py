@@ -61,7 +61,8 @@ def parse(source: Source) -> Parsed:
     diagnostics = in_order(_without_consequences(diagnostics, source))
     if any(fault.code == "FP0112" for fault in diagnostics):
         diagnostics = [fault for fault in diagnostics if fault.code == "FP0112"][:1]
-    return Parsed(syntax.File(edition, tuple(rest), span=whole), diagnostics, lexed.tokens, lexed.comments)
+    allows = next((item.allows for item in items if isinstance(item, Edition)), ())
+    return Parsed(syntax.File(edition, tuple(rest), allows, span=whole), diagnostics, lexed.tokens, lexed.comments)
 
 
 def parse_expression(text: str, source_name: str) -> tuple[syntax.Expr, list[Diagnostic]]:

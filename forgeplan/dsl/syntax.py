@@ -316,10 +316,14 @@ class Test(Item):
 
 @frozen
 class File(Node):
-    """A whole file. `edition` is None where the first statement is missing or unreadable (already reported)."""
+    """A whole file. `edition` is None where the first statement is missing or unreadable (already reported).
+
+    `allows` are the names after `# forge: allow` above the edition: they are about all of the file.
+    """
 
     edition: int | None
     items: tuple[Item, ...]
+    allows: tuple[Name, ...] = ()
 
 
 def children(node: Node) -> Iterator[Node]:

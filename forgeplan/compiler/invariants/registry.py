@@ -16,7 +16,7 @@ from attrs import frozen
 from forgeplan.compiler.discovery import import_all
 from forgeplan.compiler.facts import Fact, Facts, Poisoned, is_bare_option
 from forgeplan.compiler.wording import listing, plan_text
-from forgeplan.diagnostics.codes import Code, code
+from forgeplan.diagnostics.codes import Code, Level, code, lint_code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety, Severity
 from forgeplan.diagnostics.span import NOWHERE
 
@@ -105,9 +105,11 @@ def invariant(id: str, rule: str) -> Callable[[Callable[[Facts], Iterator[Findin
     return _register(code(id, rule))
 
 
-def lint(name: str, rule: str) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:
+def lint(
+    name: str, rule: str, level: Level = Level.WARN
+) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:
     """Register a check of what is legal and most likely unwanted."""
-    return _register(code(name, rule, Severity.WARNING))
+    return _register(lint_code(name, rule, level))
 
 
 def declared(known: Code) -> Callable[[Callable[[Facts], Iterator[Finding]]], Invariant]:

@@ -1,0 +1,55 @@
+"""What becomes of lints: which speak about the text, which are allowed where, and which are errors in this project?
+
+Commands, editor and tests see what comes out of here, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+from attrs import frozen
+
+from forgeplan.diagnostics.codes import Level
+from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
+from forgeplan.dsl.load import Loaded
+from forgeplan.lints.allows import Allowance, allowances, unneeded
+from forgeplan.lints.levels import Levels, read_levels
+from forgeplan.lints.unused import unused_names
+
+
+@frozen
+class Judge:
+    """The levels of a project and the allowances of the files that were read."""
+
+    levels: Levels
+    allowances: tuple[Allowance, ...]
+    faults: tuple[Diagnostic, ...]
+    """Of `forge.toml`."""
+
+    @classmethod
+    def of(cls, loaded: Loaded) -> Judge:
+        given = tuple(allowances(loaded.sources))
+        levels, faults = read_levels(loaded.project, loaded.sources)
+        return cls(levels, given, tuple(faults))
+
+    def about_text(self, loaded: Loaded, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Lints of the file itself, besides what was found in its plans. A file with errors is not judged by them."""
+        found = list(found)
+        source = loaded.sources.get(loaded.module.name)
+        if source is None:
+            return []
+        is_whole = not any(one.severity is Severity.ERROR for one in found)
+        of_text = unused_names(loaded.module.file, source) if is_whole else []
+        return of_text + unneeded(self.allowances, [*found, *of_text], source, is_whole)
+
+    def judged(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Lints at their level; without those that are allowed."""
+        kept = []
+        for one in found:
+            level = self.levels.of(one.code)
+            if level is None:
+                kept.append(one)
+            elif level is not Level.ALLOW and not any(allowance.covers(one) for allowance in self.allowances):
+                kept.append(attrs.evolve(one, severity=Severity.ERROR) if level is Level.DENY else one)
+        return kept

@@ -1,0 +1,162 @@
+"""Are lints told at the level of the project, silenced where the text says so, and mended as they say?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forgeplan.analysis import Analysis, analyse
+from forgeplan.diagnostics.diagnostic import Safety, Severity
+from forgeplan.diagnostics.edits import apply
+
+PLAN = """forge 1
+
+from "std:clusters" import cpu_host
+
+plan small {
+  cluster   = cpu_host { devices_per_node = 1 }
+  model     = decoder { layers = 2, dim = 64, heads = 4, vocab = 257, context = 64 tokens }
+  tokenizer = byte
+  sources   = { py = python_source }
+  batch     = { global = 8 sequences, micro = 2 sequences, length = 64 tokens }
+  optimizer = adamw { lr = 1e-3 }
+  budget    = { steps = 20 steps }
+
+  eval held { source = py, split = 1%, every = 1k steps }
+}
+"""
+EVERY = "every = 1k steps"
+
+
+def found(folder: Path, text: str, settings: str = "") -> Analysis:
+    (folder / "forge.toml").write_text(settings, encoding="utf-8")
+    return analyse(str(folder / "a.forge"), text=text)
+
+
+def codes(analysis: Analysis) -> list[tuple[str, str]]:
+    return [(one.code, one.severity.value) for one in analysis.diagnostics]
+
+
+def allowing(names: str, above: str) -> str:
+    indent = above[: len(above) - len(above.lstrip())]
+    return PLAN.replace(above, f"{indent}# forge: allow {names}\n{above}")
+
+
+def test_a_lint_is_a_warning_unless_the_project_says_otherwise(tmp_path: Path) -> None:
+    assert codes(found(tmp_path, PLAN)) == [("never-fires", "warning")]
+    assert codes(found(tmp_path, PLAN, '[lints]\nnever-fires = "deny"\n')) == [("never-fires", "error")]
+    assert codes(found(tmp_path, PLAN, '[lints]\nnever-fires = "warn"\n')) == [("never-fires", "warning")]
+    assert codes(found(tmp_path, PLAN, '[lints]\nnever-fires = "allow"\n')) == []
+
+
+def test_a_plan_that_breaks_a_denied_lint_has_errors(tmp_path: Path) -> None:
+    analysis = found(tmp_path, PLAN, '[lints]\nnever-fires = "deny"\n')
+    (fault,) = analysis.concerning(analysis.job("small"))
+    assert fault.severity is Severity.ERROR
+    assert analysis.errors == (fault,)
+
+
+@pytest.mark.parametrize("above", ["  eval held {", "plan small {", "forge 1\n"], ids=["statement", "plan", "file"])
+def test_an_allowance_is_about_all_of_the_statement_below_it(tmp_path: Path, above: str) -> None:
+    analysis = found(tmp_path, allowing("never-fires", above))
+    assert codes(analysis) == []
+    assert analysis.concerning(analysis.job("small")) == ()
+
+
+def test_an_allowance_elsewhere_allows_nothing_and_is_told(tmp_path: Path) -> None:
+    analysis = found(tmp_path, allowing("never-fires", "  budget "))
+    assert codes(analysis) == [("unneeded-allow", "warning"), ("never-fires", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("never-fire", "there is no lint `never-fire`"),
+        ("FP0412", "FP0412 is an error, and errors cannot be allowed"),
+        ("no-checkpoint", "`no-checkpoint` has nothing to say here"),
+    ],
+)
+def test_an_allowance_that_silences_nothing_is_told_and_deleted(tmp_path: Path, name: str, message: str) -> None:
+    text = allowing(name, "  eval held {").replace(EVERY, "every = 5 steps")
+    (fault,) = found(tmp_path, text).diagnostics
+    assert (fault.code, fault.message) == ("unneeded-allow", message)
+    assert [fix.safety for fix in fault.fixes] == [Safety.SAFE]
+    (mended,) = apply(fault.fixes, dict.fromkeys([fault.span.file], text) if fault.span else {}).texts.values()
+    assert mended == PLAN.replace(EVERY, "every = 5 steps")
+
+
+def test_of_several_names_only_the_unneeded_one_goes(tmp_path: Path) -> None:
+    for names, rest in (("no-checkpoint, never-fires", "never-fires"), ("never-fires, no-checkpoint", "never-fires")):
+        text = allowing(names, "  eval held {")
+        (fault,) = found(tmp_path, text).diagnostics
+        assert fault.span is not None
+        (mended,) = apply(fault.fixes, {fault.span.file: text}).texts.values()
+        assert mended == allowing(rest, "  eval held {")
+
+
+def test_errors_cannot_be_allowed(tmp_path: Path) -> None:
+    text = PLAN.replace("plan small", "# forge: allow FP0301\nplan small").replace("lr = 1e-3", "lrr = 1e-3")
+    assert ("FP0301", "error") in codes(found(tmp_path, text))
+    settings = '[lints]\nFP0301 = "allow"\n'
+    assert ("FP0301", "error") in codes(found(tmp_path, PLAN.replace("lr = 1e-3", "lrr = 1e-3"), settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "message"),
+    [
+        ('[lints]\nnever-fire = "deny"\n', 2, "there is no lint `never-fire`"),
+        ('[lints]\nnever-fires = "error"\n', 2, "the level of `never-fires` is `allow`, `warn` or `deny`, not 'error'"),
+        ("[lints]\nnever-fires = 3\n", 2, "the level of `never-fires` is `allow`, `warn` or `deny`, not 3"),
+        ('[lints]\nFP0412 = "allow"\n', 2, "FP0412 is an error, and errors have no level"),
+        ("lints = 3\n", 1, "`lints` is a table of names and levels"),
+        ("[lints\n", 1, "forge.toml is no TOML"),
+        ("x = = 3\n", 1, "forge.toml is no TOML"),
+    ],
+)
+def test_a_faulty_forge_toml_is_shown_at_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, line: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    analysis = found(tmp_path, PLAN, settings)
+    fault = next(one for one in analysis.diagnostics if one.code == "FP0214")
+    assert message in fault.message
+    assert analysis.sources.place(fault.span).startswith(f"forge.toml:{line}:") if fault.span else False
+
+
+UNUSED = [
+    ("forge 1\n\nlet spare = 3\n\nplan", "forge 1\n\nplan"),
+    ("forge 1\n\n## What is left.\nlet spare = 3\nplan", "forge 1\n\nplan"),
+    ("forge 1\n\nparam spare: Int = 3\nplan", "forge 1\n\nplan"),
+    ('forge 1\n\nimport "std:models" as models\nplan', "forge 1\n\nplan"),
+    ('forge 1\n\nfrom "std:models" import llama3_8b\nplan', "forge 1\n\nplan"),
+]
+
+
+@pytest.mark.parametrize(("head", "mended"), UNUSED, ids=["let", "doc", "param", "import", "name"])
+def test_a_name_that_nobody_reads_is_told_and_deleted(tmp_path: Path, head: str, mended: str) -> None:
+    rest = PLAN[PLAN.index("plan small") + 4 :].replace(EVERY, "every = 5 steps")
+    rest = rest.replace("cpu_host {", "{ arch = cpu, ")
+    (fault,) = found(tmp_path, head + rest).diagnostics
+    assert fault.code == "unused-name"
+    assert fault.span is not None
+    (text,) = apply(fault.fixes, {fault.span.file: head + rest}).texts.values()
+    assert text == mended + rest
+    assert codes(found(tmp_path, text)) == []
+
+
+@pytest.mark.parametrize("names", ["llama3_8b, llama2_7b", "llama2_7b, llama3_8b"])
+def test_one_of_several_imported_names_goes_alone(tmp_path: Path, names: str) -> None:
+    text = PLAN.replace("plan small", f'from "std:models" import {names}\nlet wide = llama2_7b\n\nplan small')
+    text = text.replace(EVERY, "every = 5 steps").replace("  batch", "  # forge: allow unused-name\n  batch")
+    text = text.replace("let wide = llama2_7b\n", "").replace("decoder {", "llama2_7b { ffn = none,")
+    text = text.replace("  # forge: allow unused-name\n", "").replace("ffn = none,", "ffn = 128, kv_heads = 4,")
+    (fault,) = found(tmp_path, text).diagnostics
+    assert fault.span is not None
+    assert fault.message == "nobody reads the import `llama3_8b`"
+    (mended,) = apply(fault.fixes, {fault.span.file: text}).texts.values()
+    assert 'from "std:models" import llama2_7b\n' in mended
+
+
+def test_a_file_that_is_there_to_be_imported_may_declare_what_it_likes(tmp_path: Path) -> None:
+    assert codes(found(tmp_path, "forge 1\n\nlet a = 1\nlet b = 2\n\npartial plan base {}\n")) == []
