@@ -91,7 +91,7 @@ _FOLLOWS = {
     words.TEXT: r'(?=[ \t]*")',
     words.NUMBER: r"(?=[ \t]+\d)",
     words.BODY: r"(?=[ \t]*\{)",
-    words.VALUE: r'(?=[ \t]*(?:[\w("\[]|[+-](?!=)))',
+    words.VALUE: r'(?=[ \t]*(?:[\w({"\[]|[+-](?!=)))',
 }
 _NOT_RESERVED = rf"(?!{_any((*words.BRANCHES, *words.WORD_OPERATORS))}\b)"
 _DIGITS = r"(?<!\w)((?:0|[1-9]\d*(?:_\d+)*)(?:\.\d+(?:_\d+)*)?(?:[eE][+-]?\d+)?)"

@@ -101,7 +101,7 @@ syntax match forgeKeyword /\v{_START}{_leading(words.NAME)}\ze\s+\h/
 syntax match forgeKeyword /\v{_START}{_leading(words.TEXT)}\ze\s*"/
 syntax match forgeKeyword /\v{_START}{_leading(words.NUMBER)}\ze\s+\d/
 syntax match forgeKeyword /\v{_START}{_leading(words.BODY)}\ze\s*\{{/
-syntax match forgeKeyword /\v{_START}{_leading(words.VALUE)}\ze\s*%([[:alnum:]_("\[]|[+-]\=@!)/
+syntax match forgeKeyword /\v{_START}{_leading(words.VALUE)}\ze\s*%([[:alnum:]_({{"\[]|[+-]\=@!)/
 
 syntax match forgeKeyword /\v{_START}%(plan|profile|sweep)\ze\s+\h/ nextgroup=forgeDeclared skipwhite
 syntax match forgeKeyword /\v{_START}partial\ze\s+\h/ nextgroup=forgeKeyword_plan skipwhite

@@ -32,6 +32,8 @@ def pieces(text: str) -> list[Piece]:
     named: dict[int, Role] = {}
     for node in _nodes(parsed.file):
         named = dict(_named(node)) | named
+        if isinstance(node, syntax.NameRef) and node.name != "self":
+            named.setdefault(_behind_brackets(text, node.span.start), _of_reference(node))
     return sorted(_of_range(text, 0, len(text), named))
 
 
@@ -82,6 +84,17 @@ def _named(node: syntax.Node) -> Iterator[tuple[int, Role]]:
             yield from _named_in_value(node)
 
 
+def _behind_brackets(text: str, start: int) -> int:
+    """Where a name begins that may stand in brackets of its own, which count as part of it."""
+    while text[start] in "( \t\n":
+        start += 1
+    return start
+
+
+def _of_reference(node: syntax.NameRef) -> Role:
+    return Role.CONSTANT if node.name == "auto" else Role.NAME
+
+
 def _named_in_value(node: syntax.Node) -> Iterator[tuple[int, Role]]:
     match node:
         case syntax.Number(unit=str(), unit_span=place) if place is not None:
@@ -92,8 +105,6 @@ def _named_in_value(node: syntax.Node) -> Iterator[tuple[int, Role]]:
             yield span.start, Role.TAG
         case syntax.Amend(base=syntax.Member(name=own)):
             yield own.span.start, Role.TAG
-        case syntax.NameRef(name=word) if word != "self":
-            yield node.span.start, Role.CONSTANT if word == "auto" else Role.NAME
         case _:
             return
 

@@ -19,7 +19,7 @@ from tests.editors.texts import TEXTS
 ROLES = {token: role for role, token in TOKENS.items()}
 
 
-def _roles(text: str) -> list[Role | None]:
+def roles(text: str) -> list[Role | None]:
     found: list[Role | None] = [None] * len(text)
     for start, token, piece in ForgeLexer().get_tokens_unprocessed(text):
         found[start : start + len(piece)] = [ROLES.get(token)] * len(piece)
@@ -33,7 +33,7 @@ def test_every_role_has_a_token_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_token_has_the_role_that_the_language_gives_it(name: str) -> None:
-    assert differences(TEXTS[name], _roles) == []
+    assert differences(TEXTS[name], roles) == []
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -52,7 +52,7 @@ def test_what_is_not_finished_is_read_to_its_end(text: str) -> None:
 
 def test_a_string_that_does_not_close_ends_with_its_line() -> None:
     text = 'let a = "open ${b\nlet c = 1\n'
-    assert _roles(text)[text.index("let c")] is Role.KEYWORD
+    assert roles(text)[text.index("let c")] is Role.KEYWORD
 
 
 def test_pygments_finds_the_lexer_by_name_and_by_file() -> None:

@@ -17,7 +17,7 @@ GRAMMAR = ROOT / "grammar" / "forge.tmLanguage.json"
 ROLES = {scope: role for role, scope in SCOPES.items()}
 
 
-def _roles(text: str) -> list[Role | None]:
+def roles(text: str) -> list[Role | None]:
     """The role of each character, by the innermost scope that has one."""
     found: list[Role | None] = [None] * len(text)
     for start, end, scopes in Reader(json.loads(GRAMMAR.read_text(encoding="utf-8"))).read(text):
@@ -42,4 +42,4 @@ def _differences(text: str, found: list[Role | None]) -> Iterable[str]:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_token_has_the_scope_of_its_role(name: str) -> None:
-    assert differences(TEXTS[name], _roles) == []
+    assert differences(TEXTS[name], roles) == []

@@ -37,7 +37,7 @@ syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(partial|profile|delete|param|s
 syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(import|from|test)\ze\s*"/
 syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(forge)\ze\s+\d/
 syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(zip)\ze\s*\{/
-syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(exclude|assert|expect|warn)\ze\s*%([[:alnum:]_("\[]|[+-]\=@!)/
+syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(exclude|assert|expect|warn)\ze\s*%([[:alnum:]_({"\[]|[+-]\=@!)/
 
 syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zs%(plan|profile|sweep)\ze\s+\h/ nextgroup=forgeDeclared skipwhite
 syntax match forgeKeyword /\v%(^|[{,]@1<=)\s*\zspartial\ze\s+\h/ nextgroup=forgeKeyword_plan skipwhite
