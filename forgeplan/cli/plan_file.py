@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,14 +75,24 @@ class Choice:
 
         return project_of(Path(self.file))
 
-    def analysed(self) -> Analysis:
-        """Raises UsageError for a file that cannot be read, or is compiled already."""
+    def analysed(self, unsaved: Mapping[str, str] = {}) -> Analysis:
+        """`unsaved` has texts that stand for the content of files, by real path.
+
+        Raises UsageError for a file that cannot be read, or is compiled already.
+        """
         from forgeplan.analysis import analyse
 
         if self.file.endswith(".json"):
             raise UsageError(f"{self.file} is no plan file\n  help: give the file that it was compiled from")
 
-        return analyse(self.file, overrides=self.overrides, profile=self.profile, plan=self.plan)
+        return analyse(
+            self.file,
+            overrides=self.overrides,
+            profile=self.profile,
+            plan=self.plan,
+            text=unsaved.get(str(Path(self.file).resolve())),
+            unsaved=unsaved,
+        )
 
 
 @frozen

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -98,12 +99,23 @@ def _discard(stream: TextIO) -> None:
 
 
 def show(
-    diagnostics: Iterable[Diagnostic], sources: Sources, *, err: bool = False, format: str = "full", after: str = ""
+    diagnostics: Iterable[Diagnostic],
+    sources: Sources,
+    *,
+    err: bool = False,
+    format: str = "full",
+    after: str = "",
+    checked: Iterable[str] = (),
+    root: Path | None = None,
 ) -> None:
-    """Print diagnostics, if there are any (in JSON, also if not); `after` follows them."""
+    """Print diagnostics, if there are any (as a document, also if not); `after` follows them.
+
+    `checked` and `root` are as in `render_all`.
+    """
     from forgeplan.diagnostics.formats import render_all
 
     stream = sys.stderr if err else sys.stdout
-    text = render_all(diagnostics, sources, format=format, width=width_of(stream), color=has_color(stream))
+    width, color = width_of(stream), has_color(stream)
+    text = render_all(diagnostics, sources, format=format, width=width, color=color, checked=checked, root=root)
     if text:
         write(text + after, err=err)

@@ -100,7 +100,7 @@ def test_json_holds_texts_as_they_are_even_what_cannot_be_written_as_utf8() -> N
 
 def test_without_messages_there_is_nothing_to_print_but_a_whole_document_for_programs() -> None:
     assert render_all([], SOURCES) == render_all([], SOURCES, format="concise") == ""
-    assert as_json([]) == {"format_version": 1, "errors": 0, "warnings": 0, "diagnostics": []}
+    assert as_json([]) == {"format_version": 1, "files": [], "errors": 0, "warnings": 0, "diagnostics": []}
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -109,8 +109,8 @@ def test_the_order_in_which_messages_are_found_does_not_show(format: str) -> Non
 
 
 def test_an_unknown_format_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(ValueError, match="'sarif' is no format of diagnostics; these are: full, concise, json"):
-        render_all(FOUND, SOURCES, format="sarif")
+    with pytest.raises(ValueError, match="'xml' is no format of diagnostics; these are: full, concise, json"):
+        render_all(FOUND, SOURCES, format="xml")
 
 
 def test_the_summary_counts_by_severity() -> None:
