@@ -9,24 +9,38 @@ from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, lint
 from forgeplan.compiler.wording import bytes_text, plan_text
 from forgeplan.diagnostics.diagnostic import Label
+from forgeplan.spec.quantity import SHARE, Quantity
 
 USUAL_RATES = {"adamw": (Fraction(1, 100_000), Fraction(3, 1000))}
 """Peak learning rates seen in published runs, by optimizer."""
 
+MOST_WARMUP = Fraction(1, 5)
 HOUR = 3600
 
 
-@lint("unusual-rate", "the peak learning rate is one that published runs use")
+@lint("unusual-rate", "learning rate and warm-up are such as published runs use")
 def unusual_rate(facts: Facts) -> Iterator[Finding]:
     optimizer, rate = facts["optimizer"], facts["optimizer.lr"]
     low, high = USUAL_RATES.get(optimizer.value, (0, None))
-    if high is None or low <= rate.value <= high:
+    if high is None:
         return
-    yield unusual_rate.at(
-        f"a peak rate of {rate.text} is unusual for {optimizer.value}: published runs use "
-        f"{plan_text(low)} to {plan_text(high)}",
-        rate,
-    )
+    if not low <= rate.value <= high:
+        yield unusual_rate.at(
+            f"a peak rate of {rate.text} is unusual for {optimizer.value}: published runs use "
+            f"{plan_text(low)} to {plan_text(high)}",
+            rate,
+        )
+    horizon, warmup = facts.results("horizon"), facts.get("schedule.warmup")
+    if warmup is None or not warmup.written or not horizon.steps or horizon.warmup is None:
+        return
+    share = Fraction(horizon.warmup, horizon.steps)
+    if share == 0 or MOST_WARMUP < share <= 1:  # One that is longer than the run is an error.
+        amount = "no warm-up" if horizon.warmup == 0 else f"a warm-up of {warmup.text}"
+        yield unusual_rate.at(
+            f"{amount} is unusual for {optimizer.value}: published runs use some, and at most "
+            f"{plan_text(Quantity(MOST_WARMUP, SHARE))} of the run",
+            warmup,
+        )
 
 
 @lint("low-precision-state", "weights and sums over ranks are kept in fp32")
