@@ -17,6 +17,11 @@ class Source:
 
     name: str
     text: str
+    _hidden: list[Span] = field(factory=list, eq=False, repr=False)
+
+    def hide(self, span: Span) -> None:
+        """Show dots for a part of the text from now on."""
+        self._hidden.append(span)
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -27,10 +32,15 @@ class Source:
         return line, offset - self._line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """Text of a 1-based line, without its newline."""
+        """Text of a 1-based line as it is shown, without its newline."""
         starts = self._line_starts
-        end = starts[number] if number < len(starts) else len(self.text) + 1
-        return self.text[starts[number - 1] : end - 1].rstrip("\r")
+        start, end = starts[number - 1], (starts[number] if number < len(starts) else len(self.text) + 1) - 1
+        text = self.text[start:end]
+        for span in self._hidden:
+            first, last = max(span.start, start) - start, min(span.end, end) - start
+            if first < last:
+                text = text[:first] + "•" * (last - first) + text[last:]
+        return text.rstrip("\r")
 
 
 @define

@@ -15,6 +15,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
 from forgeplan.dsl.load import Loaded
 from forgeplan.lints.allows import Allowance, allowances, unneeded
 from forgeplan.lints.levels import Levels, read_levels
+from forgeplan.lints.secrets import secrets
 from forgeplan.lints.unused import unused_names
 
 
@@ -40,7 +41,8 @@ class Judge:
         if source is None:
             return []
         is_whole = not any(one.severity is Severity.ERROR for one in found)
-        of_text = unused_names(loaded.module.file, source) if is_whole else []
+        of_text = secrets(loaded.sources)
+        of_text += unused_names(loaded.module.file, source) if is_whole else []
         return of_text + unneeded(self.allowances, [*found, *of_text], source, is_whole)
 
     def judged(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
