@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.editors.editor import run_script
+from tests.editors.editor import ROOT, run_script
 
 SERVER = Path(__file__).parent / "small_server.py"
 
@@ -98,3 +98,19 @@ def test_the_help_has_tags_that_are_found(tmp_path: Path) -> None:
         "call writefile([getline('.')], 'line')\nqall!",
     )
     assert "LANGUAGE SERVER IN NEOVIM" in (tmp_path / "line").read_text()
+
+
+def test_the_real_server_underlines_a_mistake(tmp_path: Path) -> None:
+    pytest.importorskip("pygls")
+    plan = (ROOT / "plans" / "debug.forge").read_text(encoding="utf-8")
+    (tmp_path / "a.forge").write_text(plan.replace("micro = 4", "mirco = 4"), encoding="utf-8")
+    program = Path(sys.executable).with_name("forgeplan")
+    run_script(
+        "nvim",
+        tmp_path,
+        f"lua require('forgeplan').setup({{ path = '{program}' }})\nedit a.forge\n"
+        "call wait(30000, {-> luaeval('#vim.diagnostic.get(0)') > 0})\n"
+        "lua vim.fn.writefile(vim.tbl_map(function(one) return one.message end, vim.diagnostic.get(0)), 'found')\n"
+        "qall!",
+    )
+    assert "mirco" in (tmp_path / "found").read_text(encoding="utf-8")
