@@ -109,7 +109,7 @@ def test_a_code_is_found_in_either_case_of_letters(name: str) -> None:
 def test_a_lint_is_found_by_its_name() -> None:
     page = pages.page("unusual-rate")
     assert page is not None
-    assert page.rule == "the peak learning rate is one that published runs use"
+    assert page.rule == "learning rate and warm-up are such as published runs use"
 
 
 @pytest.mark.parametrize("name", ["FP9999", "", "../FP0401", "README", "plans/debug.forge"])

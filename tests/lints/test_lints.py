@@ -163,6 +163,11 @@ def test_a_file_that_is_there_to_be_imported_may_declare_what_it_likes(tmp_path:
     assert codes(found(tmp_path, "forge 1\n\nlet a = 1\nlet b = 2\n\npartial plan base {}\n")) == []
 
 
+def saying(text: str) -> str:
+    plan = PLAN.replace(EVERY, "every = 5 steps")
+    return plan.replace("plan small {", f'plan small {{\n  checkpoint.path = "{text}"')
+
+
 KEYS = [
     "hf_" + "aB3" * 12,
     "sk-" + "x1Y" * 9,
@@ -170,27 +175,20 @@ KEYS = [
     "ghp_" + "k2" * 18,
     "https://me:hunter22@example.org/x",
 ]
+ORDINARY = ["runs/sk-3b", "https://example.org/a:b@c", "hf_dataset", "a" * 40, "${plan.name}:x@y"]
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_is_refused_and_never_shown(tmp_path: Path, key: str) -> None:
-    text = PLAN.replace(EVERY, "every = 5 steps").replace(
-        "plan small {", f'plan small {{\n  checkpoint.path = "x/{key}"'
-    )
-    analysis = found(tmp_path, text.replace("x/https", "https"))
+    analysis = found(tmp_path, saying(key))
     secret = [one for one in analysis.diagnostics if one.code == "looks-like-secret"]
     assert [one.severity for one in secret] == [Severity.ERROR]
     hidden = key.removeprefix("https://").partition("@")[0]
-    for form in ("full", "concise", "json"):
+    for form in ("full", "concise", "json", "sarif", "github", "junit"):
         assert hidden not in render_all(secret, analysis.sources, format=form)
     assert "•" * 8 in render_all(secret, analysis.sources)
 
 
-@pytest.mark.parametrize(
-    "text", ["runs/sk-3b", "https://example.org/a:b@c", "hf_dataset", "a" * 40, "${plan.name}:x@y"]
-)
+@pytest.mark.parametrize("text", ORDINARY)
 def test_an_ordinary_text_is_no_key(tmp_path: Path, text: str) -> None:
-    plan = PLAN.replace(EVERY, "every = 5 steps").replace(
-        "plan small {", f'plan small {{\n  checkpoint.path = "{text}"'
-    )
-    assert [one for one in found(tmp_path, plan).diagnostics if one.code == "looks-like-secret"] == []
+    assert [one for one in found(tmp_path, saying(text)).diagnostics if one.code == "looks-like-secret"] == []
