@@ -68,6 +68,8 @@ class Index:
     """What can be imported from the file: its own names, and those it imports itself."""
     bases: dict[str, Target | None] = field(factory=dict)
     """By plan: what it extends."""
+    free: list[tuple[str, Span]] = field(factory=list)
+    """Words of values that no declaration around them binds: fields, members, functions, entries. One would."""
 
     def at(self, offset: int) -> Occurrence | None:
         """The occurrence that an offset touches."""
@@ -150,8 +152,10 @@ class _Walk:
     def file(self, items: tuple[syntax.Item, ...]) -> None:
         for item in items:
             self._declare(item)
+        plans = {item.name.text for item in items if isinstance(item, syntax.Plan)}
+        names = {name: target for name, target in self.index.names.items() if name not in plans}
         for item in items:
-            self._item(item, self.index.names, "")
+            self._item(item, names, "")
 
     # declarations -----------------------------------------------------------------------------------------------------
 
@@ -230,6 +234,8 @@ class _Walk:
                 self._path(path.names, plan, names)
             case syntax.SweepAxis(path=path, values=values):
                 self._path(path.names, plan, names)
+                if path.names[0].text not in names:
+                    self.index.free.append((path.names[0].text, path.span))
                 self._expr(values, names, plan)
             case syntax.Zip(axes=axes):
                 for axis in axes:
@@ -274,6 +280,7 @@ class _Walk:
         named = _names_in(path.names, settings)
         if named and isinstance(value, syntax.NameRef) and value.name not in names:
             self._occurs(value.span, Target(value.name, owner=f"{named}:{plan}"))
+            self.index.free.append((value.name, value.span))
         else:
             self._expr(value, names, plan)
 
@@ -348,6 +355,8 @@ class _Walk:
             case syntax.NameRef(name=name):
                 if name in names:
                     self._occurs(expr.span, names[name])
+                else:
+                    self.index.free.append((name, expr.span))
             case syntax.Member():
                 self._member(expr, names, plan)
             case syntax.Record():

@@ -6,7 +6,7 @@ import re
 
 from lsprotocol import types as lsp
 
-from forgeplan.dsl.symbols import Index, Symbol, Target
+from forgeplan.dsl.symbols import Occurrence, Symbol, Target
 from forgeplan.dsl.tokens import RESERVED
 from forgeplan.dsl.vocabulary import schema_words
 from forgeplan.lsp.names import Names
@@ -14,6 +14,10 @@ from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BINDING = frozenset(("let", "param", "import", "imported", "variable"))
+"""Kinds of symbols that values can read by their bare name, before any field or entry."""
+_OF_PLAN = ":"
+"""In the owner of a name that belongs to a plan; see `Target`."""
 
 
 class CannotRename(Exception):
@@ -44,9 +48,14 @@ def rename(snapshot: Snapshot, at: int, new: str, workspace: Workspace) -> lsp.W
     if there.name.startswith("std:"):
         raise CannotRename(f"`{one.target.name}` belongs to the library `{there.name}`")
     _check_spelling(new, symbol)
+    same_map = names.occurrences(Target(new, one.target.module, one.target.owner), snapshot)
+    if _OF_PLAN in one.target.owner and any(same_map):
+        raise CannotRename(f"`{new}` is there already, in this plan or one that it shares entries with")
     changes: dict[str, list[lsp.TextEdit]] = {}
     for document, span in names.occurrences(one.target, snapshot):
-        _check_free(new, document.index, document.index.at(span.start), document.name, symbol)
+        occurrence = document.index.at(span.start)
+        if occurrence is not None:
+            _check_free(new, document, occurrence)
         changes.setdefault(document.uri, []).append(lsp.TextEdit(document.range(span), new))
     return lsp.WorkspaceEdit(changes=changes)
 
@@ -57,30 +66,21 @@ def _check_spelling(new: str, symbol: Symbol) -> None:
     if new in RESERVED:
         raise CannotRename(f"`{new}` is a word of the language")
     meaning = schema_words().get(new)
-    if meaning is not None and symbol.kind in ("let", "param", "import", "imported", "variable"):
+    if meaning is not None and symbol.kind in _BINDING:
         raise CannotRename(f"`{new}` means {meaning}")
 
 
-def _check_free(new: str, index: Index, occurrence: object, file: str, symbol: Symbol) -> None:
-    """The new name neither stands for something here already, nor would be taken for it."""
-    target: Target | None = getattr(occurrence, "target", None)
-    if target is None:
+def _check_free(new: str, document: Snapshot, occurrence: Occurrence) -> None:
+    """At one place: the new name stands for nothing else there, and takes nothing that others read."""
+    index, is_entry = document.index, _OF_PLAN in occurrence.target.owner
+    is_read = any(span == occurrence.span for _, span in index.free)
+    for other in index.visible(occurrence.span.start):
+        is_taken = other.kind in _BINDING if is_entry else _OF_PLAN not in other.target.owner
+        if other.target.name == new and is_taken and (is_read or not is_entry):
+            raise CannotRename(f"{document.name} has a `{new}` already")
+    own = index.declared(occurrence.target)
+    if own is None or own.kind not in _BINDING:
         return
-    place = occurrence.span.start  # type: ignore[attr-defined]
-    for other in index.visible(place):
-        same_kind = (other.kind == "entry") == (symbol.kind == "entry")
-        if other.target.name == new and same_kind and _one_space(other.target, target):
-            raise CannotRename(f"{file} has a `{new}` already")
-    inside = [one for one in index.occurrences if one.target.name == new and not one.target.owner]
-    if target.owner.startswith("@") and inside:
-        own = index.declared(target)
-        if own is not None and any(own.scope.start <= one.span.start <= own.scope.end for one in inside):
-            raise CannotRename(f"`{new}` is read in the same body, and would mean this")
-
-
-def _one_space(a: Target, b: Target) -> bool:
-    """Whether two names may not be alike: entries of one map, or names that are not of maps."""
-    is_entry = [":" in one.owner for one in (a, b)]
-    if any(is_entry):
-        return all(is_entry) and a.owner.split(":")[0] == b.owner.split(":")[0]
-    return True
+    taken = [*index.free, *((one.target.name, one.span) for one in index.occurrences if not one.target.owner)]
+    if any(name == new and own.scope.start <= span.start <= own.scope.end for name, span in taken):
+        raise CannotRename(f"`{new}` is read in {document.name}, and would mean this")
