@@ -10,6 +10,9 @@ from attrs import Factory, define, field
 
 from forgeplan.diagnostics.span import Span
 
+HIDDEN = "•"
+"""Shown for each character that is not to be shown."""
+
 
 @define(slots=False)
 class Source:
@@ -39,7 +42,7 @@ class Source:
         for span in self._hidden:
             first, last = max(span.start, start) - start, min(span.end, end) - start
             if first < last:
-                text = text[:first] + "•" * (last - first) + text[last:]
+                text = text[:first] + HIDDEN * (last - first) + text[last:]
         return text.rstrip("\r")
 
 
@@ -52,6 +55,10 @@ class Sources:
     def add(self, name: str, text: str) -> Source:
         source = self._by_name[name] = Source(name, text)
         return source
+
+    def include(self, source: Source) -> None:
+        """A text of another compilation, with what is hidden of it."""
+        self._by_name[source.name] = source
 
     def get(self, name: str) -> Source | None:
         return self._by_name.get(name)

@@ -15,7 +15,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
 from forgeplan.dsl.load import Loaded
 from forgeplan.lints.allows import Allowance, allowances, unneeded
 from forgeplan.lints.levels import Levels, read_levels
-from forgeplan.lints.secrets import secrets
+from forgeplan.lints.secrets import secrets, texts, without
 from forgeplan.lints.unused import unused_names
 
 
@@ -26,13 +26,16 @@ class Judge:
     levels: Levels
     allowances: tuple[Allowance, ...]
     faults: tuple[Diagnostic, ...]
-    """Of `forge.toml`."""
+    """Of `forge.toml`, and keys that stand in a text."""
+    keys: tuple[str, ...]
+    """Which no message repeats."""
 
     @classmethod
     def of(cls, loaded: Loaded) -> Judge:
         given = tuple(allowances(loaded.sources))
         levels, faults = read_levels(loaded.project, loaded.sources)
-        return cls(levels, given, tuple(faults))
+        found = secrets(loaded.sources)
+        return cls(levels, given, (*faults, *found), texts(found, loaded.sources))
 
     def about_text(self, loaded: Loaded, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Lints of the file itself, besides what was found in its plans. A file with errors is not judged by them."""
@@ -41,14 +44,13 @@ class Judge:
         if source is None:
             return []
         is_whole = not any(one.severity is Severity.ERROR for one in found)
-        of_text = secrets(loaded.sources)
-        of_text += unused_names(loaded.module.file, source) if is_whole else []
-        return of_text + unneeded(self.allowances, [*found, *of_text], source, is_whole)
+        of_text = unused_names(loaded.module.file, source) if is_whole else []
+        return of_text + unneeded(self.allowances, [*found, *self.faults, *of_text], source, is_whole)
 
     def judged(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Lints at their level; without those that are allowed."""
         kept = []
-        for one in found:
+        for one in (without(self.keys, one) for one in found):
             level = self.levels.of(one.code)
             if level is None:
                 kept.append(one)

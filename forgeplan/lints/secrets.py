@@ -6,10 +6,13 @@ Only shapes that issuers document are looked for, so that no ordinary text is ta
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+import attrs
 
 from forgeplan.diagnostics.codes import Level, lint_code
 from forgeplan.diagnostics.diagnostic import Diagnostic
-from forgeplan.diagnostics.source import Source, Sources
+from forgeplan.diagnostics.source import HIDDEN, Source, Sources
 from forgeplan.diagnostics.span import Span
 
 SECRET = lint_code("looks-like-secret", "a plan holds no keys and passwords", Level.DENY)
@@ -30,8 +33,36 @@ _NAMES = tuple(_SHAPES)
 
 
 def secrets(sources: Sources) -> list[Diagnostic]:
-    """One for each, and the text itself is hidden from what is shown of the file."""
-    return [one for source in sources if not source.name.startswith(("<", "std:")) for one in _of(source)]
+    """One for each, in files and on the command line; the text itself is hidden from what is shown of them."""
+    return [one for source in sources if not source.name.startswith("std:") for one in _of(source)]
+
+
+def texts(found: Iterable[Diagnostic], sources: Sources) -> tuple[str, ...]:
+    """The keys themselves."""
+    places = [(source, one.span) for one in found if one.span and (source := sources.get(one.span.file))]
+    return tuple(dict.fromkeys(source.text[span.start : span.end] for source, span in places))
+
+
+def without(keys: Iterable[str], diagnostic: Diagnostic) -> Diagnostic:
+    """The same message where it quotes no key: not in words, and not in what a fix would write."""
+    said = [diagnostic.message, *diagnostic.help, *diagnostic.notes]
+    said += [label.text for label in diagnostic.labels]
+    said += [text for fix in diagnostic.fixes for text in (fix.title, *(edit.replacement for edit in fix.edits))]
+    for key in (key for key in keys if any(key in text for text in said)):
+        shown = HIDDEN * len(key)
+        diagnostic = attrs.evolve(
+            diagnostic,
+            message=diagnostic.message.replace(key, shown),
+            labels=tuple(attrs.evolve(label, text=label.text.replace(key, shown)) for label in diagnostic.labels),
+            help=tuple(line.replace(key, shown) for line in diagnostic.help),
+            notes=tuple(line.replace(key, shown) for line in diagnostic.notes),
+            fixes=tuple(
+                fix
+                for fix in diagnostic.fixes
+                if key not in fix.title and not any(key in edit.replacement for edit in fix.edits)
+            ),
+        )
+    return diagnostic
 
 
 def _of(source: Source) -> list[Diagnostic]:

@@ -34,6 +34,23 @@ def test_warnings_alone_are_no_failure(give: Give, folder: Path) -> None:
     assert "warning[unused-source]" in said.out
 
 
+def test_a_key_is_told_and_not_repeated_whatever_else_is_said_about_it(give: Give, folder: Path) -> None:
+    key = "hf_" + "aB3" * 12
+    text = (
+        (folder / "small.forge")
+        .read_text()
+        .replace("budget ", f'precision.params = "{key}"\n  checkpoint.path = "/x/{key}"\n  budget ')
+    )
+    (folder / "small.forge").write_text(text)
+    for form in ("full", "concise", "json", "sarif", "github", "junit"):
+        said = give("lint", "small.forge", "--format", form)
+        assert said.exit_code == 1
+        assert "looks-like-secret" in said.out
+        assert "FP0307" in said.out
+        assert "FP0802" in said.out
+        assert key not in said.out + said.err
+
+
 def test_programs_get_a_list_even_if_it_is_empty(give: Give) -> None:
     assert json.loads(give("lint", "small.forge", "--format", "json").out)["diagnostics"] == []
     assert json.loads(give("lint", "faulty.forge", "--format", "json").out)["errors"] == 1

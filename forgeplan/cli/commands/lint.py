@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.plan_file import Choice, has_errors
 from forgeplan.cli.terminal import Command, show, write
 from forgeplan.diagnostics.formats import FORMATS
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("lint", cls=Command, short_help="Check plan files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=plan_files)
 @click.option(
     "--format",
     type=click.Choice(list(FORMATS)),
@@ -58,7 +59,7 @@ def _shown(analyses: Mapping[str, Analysis], format: str) -> int:
     sources = Sources()
     for analysis in analyses.values():
         for source in analysis.sources:
-            sources.add(source.name, source.text)
+            sources.include(source)
     found = _found(analyses)
     names = dict.fromkeys(analysis.loaded.module.name for analysis in analyses.values())
     checked = f"{len(analyses)} file{'s' * (len(analyses) > 1)} checked"
