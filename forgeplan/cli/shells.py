@@ -2,7 +2,7 @@
 
 A script in the shell runs forgeplan with `_FORGEPLAN_COMPLETE` set and the line up to the cursor in `COMP_WORDS`; the
 answer is a line for each candidate, its help behind a tab. Behind `=`, `/` and `.` a word goes on, so that no space
-follows it.
+follows it. Where there is no candidate, the shell offers files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BASH = """\
     compopt -o nospace 2> /dev/null
   fi
 }
-complete -F %(complete_func)s %(prog_name)s
+complete -o default -F %(complete_func)s %(prog_name)s
 """
 
 _ZSH = """\
@@ -43,6 +43,7 @@ _ZSH = """\
   done
   (( $#begun )) && _describe -V '%(prog_name)s' begun -S ''
   (( $#whole )) && _describe -V '%(prog_name)s' whole
+  (( $#begun + $#whole )) || _files
 }
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
   %(complete_func)s "$@"
@@ -55,7 +56,13 @@ _FISH = """\
 function %(complete_func)s
   set -l line (commandline --current-process --cut-at-cursor)
   set -l words (commandline --current-process --tokenize)
-  env COMP_WORDS="$line" %(complete_var)s=fish_complete $words[1] 2> /dev/null
+  set -lx COMP_WORDS "$line"
+  set -l found (env %(complete_var)s=fish_complete $words[1] 2> /dev/null | string match --regex '.+')
+  if set -q found[1]
+    printf '%%s\n' $found
+  else
+    __fish_complete_path (commandline --current-token --cut-at-cursor)
+  end
 end
 complete --command %(prog_name)s --no-files --arguments '(%(complete_func)s)'
 """

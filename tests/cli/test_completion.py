@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from forgeplan.cli.commands.completion import command
+from forgeplan.cli.main import forgeplan
 from forgeplan.cli.shells import SHELLS
 from tests.cli.commands import ROOT
 
@@ -161,8 +163,11 @@ def test_zsh_gets_the_words_with_their_help(folder: Path) -> None:
         "source <(forgeplan completion zsh)\n"
         "words=(forgeplan run two.forge --set pe); CURRENT=5; _forgeplan_completion\n"
         "words=(forgeplan explain two.forge --plan ''); CURRENT=5; _forgeplan_completion\n"
+        "_files() { print files }\n"
+        "words=(forgeplan generate ''); CURRENT=3; _forgeplan_completion\n"
     )
-    assert _shell("zsh", script, folder) == ["registered forgeplan", "-S ", "peak=:How fast.", "", "small:", "other:"]
+    candidates = ["-S ", "peak=:How fast.", "", "small:", "other:"]
+    assert _shell("zsh", script, folder) == ["registered forgeplan", *candidates, "files"]
 
 
 def test_fish_gets_the_words_with_their_help(folder: Path) -> None:
@@ -170,8 +175,20 @@ def test_fish_gets_the_words_with_their_help(folder: Path) -> None:
         "forgeplan completion fish | source\n"
         "complete --do-complete 'forgeplan run two.forge --set pe'\n"
         "complete --do-complete 'forgeplan explain two.forge --plan o'\n"
+        "complete --do-complete 'forgeplan generate no'\n"
     )
-    assert _shell("fish", script, folder) == ["peak=\tHow fast.", "other"]
+    assert _shell("fish", script, folder) == ["peak=\tHow fast.", "other", "notes.txt"]
+
+
+@pytest.mark.parametrize("name", forgeplan.list_commands(click.Context(forgeplan)))
+def test_every_argument_that_is_a_plan_file_is_completed_as_one(name: str, folder: Path) -> None:
+    """`import` takes files of other tools, which the shell offers by itself."""
+    found = forgeplan.get_command(click.Context(forgeplan), name)
+    assert found is not None
+    for argument in found.params:
+        if isinstance(argument, click.Argument) and argument.name in ("file", "files") and name != "import":
+            offered = argument.shell_complete(click.Context(found), f"{folder}/t")
+            assert f"{folder}/two.forge" in {item.value for item in offered}
 
 
 def test_every_shell_that_is_offered_has_a_script() -> None:
