@@ -12,7 +12,9 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
 from forgeplan.diagnostics.source import Sources
 from forgeplan.dsl.load import Loaded, load
 from forgeplan.dsl.testblocks import TestResult, run_test
+from forgeplan.dsl.writing import Writer
 from forgeplan.lints.judge import Judge
+from forgeplan.plan.operations import OPERATIONS
 from forgeplan.spec.job import Job
 
 
@@ -70,7 +72,7 @@ def analyse(
     found = list(loaded.diagnostics)
     of_views = {}
     for view in loaded.resolved():
-        faults = check(view.job)
+        faults = check(view.job, Writer(loaded.module.file, loaded.sources, view.job, tuple(OPERATIONS)))
         explained = any(d.severity is Severity.ERROR for d in (*faults, *view.faults))
         faults = faults if explained or view.job.plan is not None else [*faults, *view.unclaimed]
         found += faults

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from networkx import DiGraph
 
+    from forgeplan.compiler.changes import Writes
     from forgeplan.diagnostics.diagnostic import Diagnostic
     from forgeplan.diagnostics.source import Sources
     from forgeplan.plan.execution_plan import ExecutionPlan
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from forgeplan.spec.job import Job
 
 
-def check(job: Job) -> list[Diagnostic]:
-    """Every rule that one view of a plan breaks, sorted by place; nothing is raised for a bad plan."""
+def check(job: Job, writes: Writes | None = None) -> list[Diagnostic]:
+    """Every rule that one view of a plan breaks, sorted by place; nothing is raised for a bad plan.
+
+    `writes` knows the text, and turns legal values into fixes.
+    """
     from forgeplan.compiler.checking import check
 
-    return check(job)
+    return check(job, writes)
 
 
 def check_together(jobs: Sequence[Job]) -> list[Diagnostic]:

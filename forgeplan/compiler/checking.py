@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from forgeplan.compiler.changes import Writes, fixes_of
 from forgeplan.compiler.facts import Facts, is_bare_option
 from forgeplan.compiler.grouping import grouped
 from forgeplan.compiler.invariants.registry import Finding, invariants
@@ -18,8 +19,11 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Label
 from forgeplan.spec.job import Job
 
 
-def check(job: Job) -> list[Diagnostic]:
-    """Every fault of one view of a plan, sorted by place. A value that was rejected before silences its checks."""
+def check(job: Job, writes: Writes | None = None) -> list[Diagnostic]:
+    """Every fault of one view of a plan, sorted by place. A value that was rejected before silences its checks.
+
+    `writes` knows the text, and turns legal values into fixes.
+    """
     facts = facts_of(job)
     first = {found.code.id: found.findings(facts) for found in invariants()}
     failing = {id for id, findings in first.items() if findings}
@@ -32,10 +36,16 @@ def check(job: Job) -> list[Diagnostic]:
             legal = partial(probe.legal, found.code.id)
             findings += found(attrs.evolve(facts, legal=legal))
     view = job.name if job.name != job.plan_name else ""
-    diagnostics = (
-        attrs.evolve(d, view=view, labels=d.labels or (Label(job.place),)) for d in grouped(findings, probe.remaining)
-    )
+    diagnostics = (_told(finding, job, view, writes) for finding in grouped(findings, probe.remaining))
     return sorted(diagnostics, key=Diagnostic.sort_key)
+
+
+def _told(finding: Finding, job: Job, view: str, writes: Writes | None) -> Diagnostic:
+    """A finding as a diagnostic of a view, with its changes as fixes."""
+    found = finding.diagnostic
+    fixes = fixes_of(finding.changes, writes, found.fixes) if writes is not None else ()
+    labels = found.labels or (Label(job.place),)
+    return attrs.evolve(found, view=view, labels=labels, fixes=(*found.fixes, *fixes))
 
 
 def facts_of(job: Job) -> Facts:

@@ -9,7 +9,6 @@ import attrs
 
 from forgeplan.compiler.invariants.registry import Finding
 from forgeplan.compiler.wording import plan_text
-from forgeplan.diagnostics.diagnostic import Diagnostic
 
 Remaining = Callable[[Mapping[str, Any]], frozenset[tuple[str, str]] | None]
 
@@ -21,11 +20,11 @@ NEAREST_THE_MODEL = (
 the mesh, then the rest."""
 
 
-def grouped(findings: Iterable[Finding], remaining: Remaining) -> list[Diagnostic]:
-    """One diagnostic for each cause: the others of a group are notes on it, with their codes."""
+def grouped(findings: Iterable[Finding], remaining: Remaining) -> list[Finding]:
+    """One finding for each cause: the others of a group are notes on it, with their codes."""
     findings = list(findings)
     errors = [finding for finding in findings if finding.is_error]
-    done = [finding.diagnostic for finding in findings if not finding.is_error]
+    done = [finding for finding in findings if not finding.is_error]
     while len(errors) > 1:
         best = max(_groups(errors, remaining), key=lambda group: len(group[2]), default=None)
         if best is None or len(best[2]) < 2:
@@ -33,7 +32,7 @@ def grouped(findings: Iterable[Finding], remaining: Remaining) -> list[Diagnosti
         path, value, group = best
         done.append(_merged(path, value, group))
         errors = [finding for finding in errors if finding not in group]
-    return done + [finding.diagnostic for finding in errors]
+    return done + errors
 
 
 def _groups(errors: list[Finding], remaining: Remaining) -> Iterable[tuple[str, Any, list[Finding]]]:
@@ -45,14 +44,20 @@ def _groups(errors: list[Finding], remaining: Remaining) -> Iterable[tuple[str, 
                 yield path, values[0], [other for other in errors if other.key not in left]
 
 
-def _merged(path: str, value: Any, group: list[Finding]) -> Diagnostic:
+def _merged(path: str, value: Any, group: list[Finding]) -> Finding:
+    """The one that speaks for a group; what mends all of them is offered first."""
     speaker, *others = sorted(group, key=_nearness)
     diagnostic = speaker.diagnostic
     notes = tuple(f"{other.diagnostic.code}: {other.diagnostic.message}" for other in others)
     help = diagnostic.help
     if path not in speaker.repairs:
         help = (*help, f"{path} = {plan_text(value)} satisfies all of them")
-    return attrs.evolve(diagnostic, notes=(*diagnostic.notes, *notes), help=help)
+    mending = [change for finding in (speaker, *others) for change in finding.changes if change.path == path]
+    return attrs.evolve(
+        speaker,
+        diagnostic=attrs.evolve(diagnostic, notes=(*diagnostic.notes, *notes), help=help),
+        changes=tuple(dict.fromkeys((*mending, *speaker.changes))),
+    )
 
 
 def _nearness(finding: Finding) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.discovery import import_all
 from forgeplan.compiler.facts import Fact, Facts, Poisoned, is_bare_option
 from forgeplan.compiler.wording import listing, plan_text
@@ -23,6 +24,8 @@ from forgeplan.diagnostics.span import NOWHERE
 MOST_TRIALS = 100_000
 MANY = 8
 """Of more legal values than this, only the nearest are shown."""
+NEAREST = 2
+"""So many of the legal values of a field are offered as fixes."""
 
 
 @frozen
@@ -31,6 +34,8 @@ class Finding:
 
     diagnostic: Diagnostic
     repairs: Mapping[str, tuple[Any, ...]]
+    changes: tuple[Change, ...] = ()
+    """What may be written in the plan to mend it, each alone, the likeliest first."""
 
     @property
     def is_error(self) -> bool:
@@ -48,6 +53,8 @@ class Legal:
     path: str
     values: tuple[Any, ...]
     text: str
+    nearest: tuple[str, ...] = ()
+    """The values next to the present one, as they are written in a plan."""
 
 
 @frozen
@@ -75,6 +82,7 @@ class Invariant:
         help: Iterable[str] = (),
         notes: Iterable[str] = (),
         fixes: Iterable[Fix] = (),
+        changes: Iterable[Change] = (),
     ) -> Finding:
         """A finding; the first place is the primary one, the others are further values of the relation."""
         labels: list[Label] = []
@@ -94,7 +102,8 @@ class Invariant:
             notes=(*([listing(unplaced)] if unplaced else []), *notes),
             fixes=fixes,
         )
-        return Finding(diagnostic, {line.path: line.values for line in legal if line.values})
+        offered = (*changes, *(Change(line.path, text) for line in legal for text in line.nearest))
+        return Finding(diagnostic, {line.path: line.values for line in legal if line.values}, offered)
 
 
 _registry: dict[str, Invariant] = {}
@@ -138,14 +147,16 @@ def legal(facts: Facts, path: str, candidates: Iterable[Any], *, also: str = "")
     values = tuple(facts.legal_values(path, candidates))
     setting = facts.setting(path)
     texts = [plan_text(v, setting.type if setting else None) for v in values]
+    present = facts.leaves[path].value if path in facts.leaves else None
+    nearest = tuple(_around(values, texts, present, NEAREST))
     if len(values) > MANY:
-        texts = _around(values, texts, facts.leaves[path].value if path in facts.leaves else None)
+        texts = _around(values, texts, present, 4)
     noun = "legal value" if len(values) == 1 else "legal values"
     text = f"{noun} of {path}: {listing(texts)}{also}" if texts else ""
     if texts and is_bare_option(path, facts.leaves):
         _, name, option = path.split(".", 2)
         text = f"in apply: {listing((f'{name} {{ {option} = {text} }}' for text in texts), ' or ')}"
-    return Legal(path, values, text)
+    return Legal(path, values, text, nearest)
 
 
 def rewritten(fact: Fact, text: str, title: str, safety: Safety = Safety.ASK) -> tuple[Fix, ...]:
@@ -156,12 +167,12 @@ def rewritten(fact: Fact, text: str, title: str, safety: Safety = Safety.ASK) ->
     return (Fix(title, (Edit(span, text),), safety),)
 
 
-def _around(values: tuple[Any, ...], texts: list[str], present: Any) -> list[str]:
-    """The four values nearest to the present one, in their order."""
+def _around(values: tuple[Any, ...], texts: list[str], present: Any, number: int) -> list[str]:
+    """So many of the values that are nearest to the present one, in their order; the first of what has no order."""
     try:
-        nearest = sorted(range(len(values)), key=lambda i: abs(values[i] - present))[:4]
+        nearest = sorted(range(len(values)), key=lambda i: abs(values[i] - present))[:number]
     except TypeError:
-        nearest = list(range(4))
+        nearest = list(range(len(values)))[:number]
     return [texts[i] for i in sorted(nearest)]
 
 
