@@ -5,7 +5,7 @@ from __future__ import annotations
 from forgeplan.dsl.functions import FUNCTIONS as _FUNCTIONS
 from forgeplan.dsl.numbers import MULTIPLIERS as _MULTIPLIERS
 from forgeplan.dsl.params import TYPES as _TYPES
-from forgeplan.dsl.tokens import RESERVED, SOFT
+from forgeplan.dsl.tokens import RESERVED
 from forgeplan.dsl.units import UNITS as _UNITS
 from forgeplan.spec.types import AUTO
 
@@ -48,7 +48,4 @@ LEADERS = {
     "warn": VALUE,
     "delete": NAME,
 }
-"""Words that begin a statement → what has to follow, for without it the word is a name."""
-
-FOLLOWERS = tuple(word for word in (*SOFT, "import") if word not in LEADERS or word == "import")
-"""Words in the middle of a statement: `extends`, `over`, `after` … `import` is one behind `from "file"`."""
+"""Words that begin a statement → what has to follow, for without it the word is a name. The others stand in rules."""
