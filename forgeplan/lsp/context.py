@@ -157,6 +157,11 @@ def _keys(tokens: Tokens, statement: Sequence[int]) -> list[str]:
     return []
 
 
+def _path(tokens: Tokens, dotted: Sequence[int]) -> list[str]:
+    """The names of a dotted path."""
+    return [tokens.word(i) for i in dotted if tokens.kinds[i] != "DOT"]
+
+
 @frozen
 class _Reader:
     tokens: Tokens
@@ -172,19 +177,15 @@ class _Reader:
         keys = _keys(self.tokens, last.statement)
         written = frozenset((*last.written, *self._written_behind(at)))
         if words[:1] == ["AXIS"] and "IN" in words:
-            keys = _keys(self.tokens, [*last.statement[1 : words.index("IN")], *self._equals()])
+            keys = _path(self.tokens, last.statement[1 : words.index("IN")])
         if last.opener in ("LSQB", "LPAR") or keys or _is_expression(words):
-            setting = self._setting(place.block, keys) if keys else None
+            setting = setting_at(place.block, keys) if keys else None
             expected = setting.type if setting is not None else place.type
             return Context(place, word, tuple(keys), True, setting, expected, written, tuple(words), tags)
-        path = [self.tokens.word(i) for i in last.statement if self.tokens.kinds[i] not in ("DOT", "DELETE", "AXIS")]
+        path = _path(self.tokens, last.statement[1:] if words[:1] in (["DELETE"], ["AXIS"]) else last.statement)
         is_path = words[-1:] == ["DOT"]
-        setting = self._setting(place.block, path) if is_path and path else None
+        setting = setting_at(place.block, path) if is_path and path else None
         return Context(place, word, tuple(path) if is_path else (), False, setting, None, written, tuple(words), tags)
-
-    def _equals(self) -> list[int]:
-        """Some `=`, as `axis path in` is read as a path that is given values."""
-        return [i for i, kind in enumerate(self.tokens.kinds) if kind == "EQ"][:1]
 
     def _written_behind(self, at: int) -> list[str]:
         """Keys of the same record behind the place."""
@@ -218,6 +219,10 @@ class _Reader:
             kind = {"SWEEP": "sweep", "TEST": "test"}.get(first, "plan")
             return Place(Plan, "", None, kind), ()
         keys = _keys(self.tokens, frame.head)
+        if first == "AXIS" and "IN" in kinds:
+            keys = _path(self.tokens, frame.head[1 : kinds.index("IN")])
+            setting = setting_at(outer.block, keys)
+            return Place(None, ".".join(keys), setting.type if setting is not None else None, "list"), ()
         if not keys and outer.block is not None and len(kinds) >= 2 and kinds[:2] == ["NAME", "NAME"]:
             node = settings_of(outer.block).get(self.tokens.word(frame.head[0]))
             if node is not None and isinstance(node.type, t.NodesOf):
@@ -226,7 +231,7 @@ class _Reader:
         if outer.kind in ("list", "map"):
             name = keys[0] if keys else self._tag(frame.head) or "?"
             return self._record(outer.type, frame, f"{outer.path}.{name}")
-        setting = self._setting(outer.block, keys) if keys else None
+        setting = setting_at(outer.block, keys) if keys else None
         path = ".".join(filter(None, (outer.path, *keys)))
         return self._record(setting.type if setting is not None else None, frame, path)
 
@@ -264,18 +269,16 @@ class _Reader:
             name = value.name
         return None
 
-    def _setting(self, block: type | None, keys: Sequence[str]) -> Setting | None:
-        """The field at a path below a block. Where a component decides, the first one that has the field."""
-        if block is None or not keys:
-            return None
-        setting = settings_of(block).get(keys[0])
-        if setting is None or len(keys) == 1:
-            return setting
-        for inner, rest in below(setting, keys[1:]):
-            found = self._setting(inner, rest)
-            if found is not None:
-                return found
+
+def setting_at(block: type | None, keys: Sequence[str]) -> Setting | None:
+    """The field at a path below a block. Where a component decides, the first one that has the field."""
+    if block is None or not keys:
         return None
+    setting = settings_of(block).get(keys[0])
+    if setting is None or len(keys) == 1:
+        return setting
+    found = (setting_at(inner, rest) for inner, rest in below(setting, keys[1:]))
+    return next((one for one in found if one is not None), None)
 
 
 def blocks_at(block: type | None, keys: Sequence[str]) -> list[type]:

@@ -37,7 +37,7 @@ CASES = {
     "behind two": (inside("model.rope.│"), ["theta"], ["layers"]),
     "transforms by path": (inside("apply.│"), ["recompute", "tp", "fp8"], ["layers"]),
     "options of a transform by path": (inside("apply.recompute.│"), ["mode"], ["tp"]),
-    "members": (inside("precision = { compute = │ }"), ["bf16", "fp32", "mine"], ["adamw", "tp"]),
+    "members": (inside("precision = { compute = │ }"), ["bf16", "fp32"], ["adamw", "tp", "mine"]),
     "components": (inside("schedule = │"), ["cosine", "wsd", "none"], ["adamw"]),
     "transforms in a list": (inside("apply = [│]"), ["tp", "recompute", "compile"], ["adamw", "cosine"]),
     "options in a list": (inside("apply = [recompute { │ }]"), ["mode"], ["layers"]),
@@ -60,6 +60,20 @@ CASES = {
     "lints to allow": ("forge 1\n# forge: allow │\n", ["no-checkpoint", "never-fires"], ["FP0101"]),
     "computed values in an assertion": (inside("assert model.│"), ["params", "layers"], ["lr"]),
     "what an assertion can read": (inside("assert │"), ["model", "memory", "mine"], []),
+    "names of the type, not others": (
+        'forge 1\nfrom "std:models" import llama3_8b\nlet o = adamw { lr = 1 }\nlet n = 3\nplan p {\n  seed = │\n}\n',
+        ["n"], ["o", "llama3_8b"]),
+    "components of the type, through an import": (
+        'forge 1\nfrom "std:models" import llama3_8b\nlet o = adamw { lr = 1 }\nlet n = 3\nplan p {\n  model = │\n}\n',
+        ["llama3_8b", "decoder"], ["o", "n", "adamw"]),
+    "not the name that is being declared": ("forge 1\nlet a = 1\nlet b = │", ["a"], ["b"]),
+    "values of an axis": (
+        "forge 1\nplan base {}\nsweep s over base {\n  axis precision.compute in [│]\n}", ["bf16"], ["adamw"]),
+    "a list in its brackets": (inside("apply = │"), ["recompute", "tp"], ["adamw"]),
+    "own fields": (inside("model = decoder { layers = 4, dim = self.│ }"), ["layers", "heads"], ["params", "lr"]),
+    "inside of a text": (inside('checkpoint = { path = "a/${model.│}" }'), ["params", "layers"], ["lr"]),
+    "nodes in an assertion": (inside("eval held { }\n  assert eval.│"), ["held"], ["seed"]),
+    "codes of a test": ('forge 1\nplan p {}\ntest "t" for p {\n  expect error │\n}', ["FP0412"], ["max"]),
     "nothing in a comment": (inside("# mo│"), [], ["model"]),
     "nothing in a text": (inside('tokenizer = bpe { path = "to│" }'), [], ["model", "tokenizer"]),
 }  # fmt: skip
@@ -76,6 +90,7 @@ def test_what_is_required_comes_first_and_is_written_out(tmp_path: Path) -> None
     found = offered(tmp_path, inside("optimizer = adamw { │ }"))
     assert next(iter(found)) == "lr"
     assert offered(tmp_path, inside("optimizer = │"))["adamw"] == "adamw { lr = ${1:3e-4} }"
+    assert offered(tmp_path, inside("apply = │"))["tp"] == "[tp]"
     assert offered(tmp_path, inside("│"))["eval"] == "eval ${1:name} { source = ${2:web}, every = ${3:500 steps} }"
 
 
@@ -84,6 +99,16 @@ def test_a_place_in_a_whole_plan_is_the_same_in_half_of_it(tmp_path: Path) -> No
     whole = PLAN.replace("{ lr = peak }", f"{{ {CURSOR} }}")
     half = whole[: whole.index(CURSOR) + 1]
     assert list(offered(tmp_path, whole)) == list(offered(tmp_path, half))
+
+
+def test_plans_of_another_file_are_offered_to_extend(tmp_path: Path) -> None:
+    (tmp_path / "forge.toml").touch()
+    (tmp_path / "lib.forge").write_text("forge 1\nlet width = 4\nplan base {}\n")
+    whole = offered(tmp_path, 'forge 1\nimport "lib.forge" as lib\nplan p extends lib.│ {}\n')
+    assert list(whole) == ["base"]
+    named = 'forge 1\nfrom "lib.forge" import base, width\nplan p extends │ {}\n'
+    assert "base" in offered(tmp_path, named)
+    assert "width" not in offered(tmp_path, named)
 
 
 @pytest.mark.parametrize("cut", range(20, len(PLAN), 7))

@@ -89,6 +89,37 @@ def test_computed_values_stand_beside_what_they_follow_from(tmp_path: Path) -> N
     assert inlay_hints(snapshot, 0, len(PLAN)) == []
 
 
+def test_what_auto_came_to_is_shown(tmp_path: Path) -> None:
+    text = PLAN.replace("vocab = 257", "vocab = 257, pad_vocab = auto, attention = auto").replace(
+        "  budget", "  mesh.dp_shard = auto\n  budget"
+    )
+    snapshot, _, _ = at_cursor(tmp_path, text + CURSOR, analysed=True)
+    lines = text.splitlines()
+    found = {
+        lines[hint.position.line][: hint.position.character].split()[-3]: hint.label
+        for hint in inlay_hints(snapshot, 0, len(text))
+        if str(hint.label).startswith("= ")
+    }
+    assert found == {"pad_vocab": "= 257", "mesh.dp_shard": "= 2"}
+
+
+@pytest.mark.parametrize(("encoding", "character"), [("utf-16", 36), ("utf-8", 44), ("utf-32", 32)])
+def test_a_word_behind_wide_characters_is_found_in_every_encoding(
+    tmp_path: Path, encoding: str, character: int
+) -> None:
+    """C005."""
+    text = PLAN.replace("  budget", '  checkpoint = { path = "𐐀𐐀𐐀𐐀", keep = 3 }\n  budget')
+    snapshot, _, workspace = at_cursor(tmp_path, text + CURSOR, analysed=True)
+    snapshot.encoding = encoding
+    line = text[: text.index("𐐀")].count("\n")
+    found = hover(snapshot, snapshot.offset(lsp.Position(line, character)), workspace)
+    assert found is not None
+    assert found.range is not None
+    assert found.range.start == lsp.Position(line, character)
+    assert isinstance(found.contents, lsp.MarkupContent)
+    assert found.contents.value.startswith("**checkpoint.keep**")
+
+
 def words(folder: Path, text: str) -> list[tuple[str, str]]:
     """Each word with its kind."""
     snapshot, _, _ = at_cursor(folder, text + CURSOR)

@@ -6,8 +6,9 @@ The text alone decides, so that an answer comes at once and also in a file that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+import attrs
 from attrs import frozen
 from lsprotocol import types as lsp
 
@@ -22,7 +23,8 @@ from forgeplan.dsl.symbols import Symbol
 from forgeplan.dsl.units import UNITS
 from forgeplan.dsl.vocabulary import alternatives, structural
 from forgeplan.lsp import docs
-from forgeplan.lsp.context import Context, blocks_at, context_at
+from forgeplan.lsp.context import Context, blocks_at, context_at, setting_at
+from forgeplan.lsp.fitting import fits
 from forgeplan.lsp.names import Names
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
@@ -35,6 +37,12 @@ _KIND = lsp.CompletionItemKind
 _SNIPPET = lsp.InsertTextFormat.Snippet
 
 _PLACEHOLDER = re.compile(r"\$\{\d+:([^}]*)\}|\$\d")
+
+_CHAIN = re.compile(r"(?<![\w.])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.\w*\Z")
+"""A dotted path that is being written; the group is what stands before its last dot."""
+_EXPECT_ERROR = re.compile(r"\bexpect[ \t]+error[ \t]+\w*\Z")
+_LONGEST = 400
+"""Characters of a dotted path that are looked at."""
 
 _FILE_STATEMENTS = {
     "plan": "plan ${1:name} {\n  $0\n}",
@@ -78,7 +86,7 @@ def completion(snapshot: Snapshot, at: int, workspace: Workspace, snippets: bool
 def _items(snapshot: Snapshot, at: int, workspace: Workspace) -> Iterable[lsp.CompletionItem]:
     comment = _in_comment(snapshot, at)
     if comment is not None:
-        return _lints() if "allow" in snapshot.text[comment:at] else ()
+        return _codes(is_lint=True) if "allow" in snapshot.text[comment:at] else ()
     if _in_import(snapshot, at) is not None:
         return _modules(snapshot, workspace)
     if _in_text(snapshot, at):
@@ -123,6 +131,10 @@ class _Asked:
         first, last = words[:1], words[-1:]
         if first == ("FROM",) and "IMPORT" in words:
             yield from self._exported()
+        elif first == ("EXPECT",) and _EXPECT_ERROR.search(self.snapshot.text, 0, self.at):
+            yield from _codes(is_lint=False)
+        elif words[-3::2] == ("EXTENDS", "DOT") or words[-3::2] == ("OVER", "DOT"):
+            yield from self._plans_of_module()
         elif last in (("EXTENDS",), ("OVER",)) or (last == ("FOR",) and first == ("TEST",)):
             yield from self._symbols(("plan", "imported", "import"))
         elif last == ("AFTER",):
@@ -164,50 +176,57 @@ class _Asked:
             yield from self._statements(_TEST_STATEMENTS)
 
     def _deeper(self) -> Iterator[lsp.CompletionItem]:
-        """Behind `model.`: the fields of what stands there, in any component that may; or names of entries."""
+        """Behind `model.`: the fields of what stands there, in any component that may."""
         context = self.context
-        type_ = structural(context.setting.type) if context.setting is not None else None
         path = ".".join(filter(None, (context.place.path, *context.keys)))
+        yield from self._below(context.place.block, context.keys, path)
+
+    def _below(self, block: type | None, keys: Sequence[str], path: str) -> Iterator[lsp.CompletionItem]:
+        """What a path goes on with: names of entries, transforms, fields."""
+        setting = setting_at(block, keys)
+        type_ = structural(setting.type) if setting is not None else None
         if isinstance(type_, t.NodesOf | t.MapOf):
             map = type_.keys if isinstance(type_, t.MapOf) else ""
-            yield from (_item(name, _KIND.Reference) for name in self._names_of(map or context.keys[-1]))
+            yield from (_item(name, _KIND.Reference) for name in self._names_of(map or keys[-1]))
         elif isinstance(type_, t.ListOf) and isinstance(type_.item, t.Component):
             yield from (_item(tag, _KIND.Class) for tag in components(type_.item.kind))
-        for block in blocks_at(context.place.block, context.keys):
-            yield from (_key(setting, path, True) for setting in settings_of(block).values())
+        for inner in blocks_at(block, keys):
+            yield from (_key(one, path, True) for one in settings_of(inner).values())
 
     # values -----------------------------------------------------------------------------------------------------------
 
     def _values(self) -> Iterator[lsp.CompletionItem]:
-        if self.context.statement[-1:] == ("DOT",):
-            yield from self._members()
+        chain = _CHAIN.search(self.snapshot.text, max(0, self.at - _LONGEST), self.at)
+        if chain is not None:
+            yield from self._members(chain.group(1))
             return
         expected = self.context.expected
         yield from _fitting(expected)
         for a in alternatives(expected) if expected is not None else ():
             if isinstance(a, t.NameIn):
                 yield from (_item(name, _KIND.Reference, f"of {a.map}") for name in self._names_of(a.map))
-        yield from self._symbols(("let", "param", "variable", "imported", "import"))
+        yield from self._symbols(("let", "param", "variable", "imported", "import"), expected)
         if self.context.statement:
             yield from (_item(name, _KIND.Function, insert=f"{name}($0)") for name in FUNCTIONS)
             yield _item("if", _KIND.Keyword, insert="if $1 then $2 else $3")
             roots = dict.fromkeys(path.split(".")[0] for path in derived_values())
             yield from (_item(root, _KIND.Struct, "read from the plan") for root in roots)
 
-    def _members(self) -> Iterator[lsp.CompletionItem]:
-        """Behind `lib.` in an expression its names; behind `model.` fields and computed values."""
-        words = self.snapshot.text[: self.context.word.start].rstrip(".").split()
-        base = words[-1].lstrip("([{") if words else ""
+    def _members(self, base: str) -> Iterator[lsp.CompletionItem]:
+        """Behind `lib.` in an expression its names; behind `model.` or `self.` fields and computed values."""
         symbol = next((s for s in self._visible() if s.kind == "import" and s.target.name == base), None)
         if symbol is not None and isinstance(symbol.item, syntax.Import):
             yield from self._of_module(_written(symbol.item.source))
             return
-        start = f"{base}."
+        place = self.context.place
+        first, *rest = base.split(".")
+        if first == "self":
+            yield from self._below(place.block, rest, ".".join(filter(None, (place.path, *rest))))
+            return
         for path, value in derived_values().items():
-            if path.startswith(start):
-                yield _item(path.removeprefix(start), _KIND.Value, f"computed: {value.doc}")
-        for block in blocks_at(Plan, base.split(".")):
-            yield from (_key(setting, base, True) for setting in settings_of(block).values())
+            if path.startswith(f"{base}."):
+                yield _item(path.removeprefix(f"{base}."), _KIND.Value, f"computed: {value.doc}")
+        yield from self._below(Plan, [first, *rest], base)
 
     def _units(self) -> Iterator[lsp.CompletionItem]:
         expected = self.context.expected
@@ -225,11 +244,34 @@ class _Asked:
     def _visible(self) -> list[Symbol]:
         return self.snapshot.index.visible(self.at)
 
-    def _symbols(self, kinds: tuple[str, ...]) -> Iterator[lsp.CompletionItem]:
+    def _symbols(self, kinds: tuple[str, ...], expected: t.FieldType | None = None) -> Iterator[lsp.CompletionItem]:
+        """Names that can be read here, those nearest first, without those that would be no value of the type."""
+        declared: dict[str, Symbol | None] = {}
+
+        def find(name: str) -> Symbol | None:
+            return declared.get(name)
+
+        for symbol in self._visible():
+            declared[symbol.target.name] = self._declared(symbol)
         for symbol in reversed(self._visible()):
-            if symbol.kind in kinds:
+            behind = declared[symbol.target.name] or symbol
+            is_of_kind = symbol.kind in kinds and behind.kind in kinds
+            if is_of_kind and not self._declares(symbol) and fits(behind, expected, find):
                 kind = {"plan": _KIND.Class, "import": _KIND.Module, "param": _KIND.Variable}.get(symbol.kind)
                 yield _item(symbol.target.name, kind or _KIND.Constant, symbol.kind, symbol.doc)
+
+    def _declares(self, symbol: Symbol) -> bool:
+        """Whether the place is inside of the declaration itself, or right behind what there is of it."""
+        between = self.snapshot.text[symbol.item.span.end : self.at]
+        is_behind = symbol.span.end <= self.at and between.strip(" \t=") == ""
+        return symbol.kind in ("let", "param") and is_behind
+
+    def _declared(self, symbol: Symbol) -> Symbol | None:
+        """The symbol itself, or what an import leads to."""
+        if symbol.kind != "imported":
+            return symbol
+        found = Names(self.workspace).declaration(symbol.target, self.snapshot)
+        return found[1] if found is not None else None
 
     def _names_of(self, map: str) -> list[str]:
         """Entries of a map or kind of node, in this file."""
@@ -245,10 +287,18 @@ class _Asked:
         if len(parts) > 2:
             yield from self._of_module(parts[1])
 
-    def _of_module(self, written: str) -> Iterator[lsp.CompletionItem]:
+    def _plans_of_module(self) -> Iterator[lsp.CompletionItem]:
+        chain = _CHAIN.search(self.snapshot.text, max(0, self.at - _LONGEST), self.at)
+        for symbol in self._visible():
+            if chain and symbol.target.name == chain.group(1) and isinstance(symbol.item, syntax.Import):
+                yield from self._of_module(_written(symbol.item.source), ("plan",))
+
+    def _of_module(
+        self, written: str, kinds: tuple[str, ...] = ("let", "param", "plan")
+    ) -> Iterator[lsp.CompletionItem]:
         there = Names(self.workspace).imported(self.snapshot.name, written)
         if there is not None:
-            symbols = [s for s in there.index.symbols if s.kind in ("let", "param", "plan") and not s.target.owner]
+            symbols = [s for s in there.index.symbols if s.kind in kinds and not s.target.owner]
             yield from (_item(s.target.name, _KIND.Constant, f"{s.kind} of {written}", s.doc) for s in symbols)
 
     def _statements(self, snippets: dict[str, str]) -> Iterator[lsp.CompletionItem]:
@@ -276,7 +326,8 @@ def _fitting(expected: t.FieldType | None) -> Iterator[lsp.CompletionItem]:
             case t.Component(kind=kind):
                 yield from (_component(kind, tag) for tag in components(kind))
             case t.ListOf(item=item):
-                yield from _fitting(item)
+                for inner in _fitting(item):
+                    yield attrs.evolve(inner, insert_text=f"[{inner.insert_text or inner.label}]")
             case t.Bool():
                 yield from (_item(word, _KIND.Keyword) for word in ("true", "false"))
             case t.Nothing():
@@ -290,11 +341,11 @@ def _component(kind: str, tag: str) -> lsp.CompletionItem:
     return _item(tag, _KIND.Class, docs.summary(components(kind)[tag]), docs.of_component(kind, tag), insert)
 
 
-def _lints() -> Iterator[lsp.CompletionItem]:
+def _codes(is_lint: bool) -> Iterator[lsp.CompletionItem]:
     for code in all_codes():
-        if not code.startswith("FP"):
+        if is_lint != code.startswith("FP"):
             known = registered().get(code)
-            yield _item(code, _KIND.Event, known.rule if known else "lint")
+            yield _item(code, _KIND.Event, known.rule if known else "")
 
 
 def _modules(snapshot: Snapshot, workspace: Workspace) -> Iterator[lsp.CompletionItem]:

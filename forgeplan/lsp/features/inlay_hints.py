@@ -57,8 +57,9 @@ def _hints(snapshot: Snapshot, start: int, end: int) -> Iterator[lsp.InlayHint]:
             continue
         written = {item.path.text for item in plan.body.items if isinstance(item, syntax.Assign)}
         for item in plan.body.items:
-            if isinstance(item, syntax.Assign) and start <= item.span.end <= end:
+            if isinstance(item, syntax.Assign) and item.span.start <= end and start <= item.span.end:
                 yield from _behind(item, job, snapshot, written)
+                yield from _autos(item, "", job, snapshot)
 
 
 def _behind(item: syntax.Assign, job: Job, snapshot: Snapshot, written: set[str]) -> Iterator[lsp.InlayHint]:
@@ -71,6 +72,19 @@ def _behind(item: syntax.Assign, job: Job, snapshot: Snapshot, written: set[str]
         yield lsp.InlayHint(
             snapshot.positions.position(_end_of_opening(item, snapshot)), " · ".join(texts), padding_left=True
         )
+
+
+def _autos(item: syntax.Assign, record: str, job: Job, snapshot: Snapshot) -> Iterator[lsp.InlayHint]:
+    """What each `auto` of a field or record came to, where the compiler computes it."""
+    path, value = f"{record}{item.path.text}", item.value
+    came_to = _at(path, job) if isinstance(value, syntax.NameRef) and value.name == "auto" else None
+    if came_to not in (None, "auto"):
+        place = snapshot.positions.position(value.span.end)
+        yield lsp.InlayHint(place, f"= {_shown(came_to)}", padding_left=True)
+    body = value.record if isinstance(value, syntax.Amend) else value
+    for inner in body.items if isinstance(body, syntax.Record) else ():
+        if isinstance(inner, syntax.Assign):
+            yield from _autos(inner, f"{path}.", job, snapshot)
 
 
 def _end_of_opening(item: syntax.Assign, snapshot: Snapshot) -> int:
