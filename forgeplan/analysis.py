@@ -68,7 +68,7 @@ def analyse(
     """Read, resolve and check a plan file; faults are in `diagnostics`. Raises UsageError for an unreadable file."""
     derived = derived_values()
     loaded = load(path, text, derived=derived, overrides=overrides, profile=profile, plan=plan, unsaved=unsaved)
-    judge = Judge.of(loaded)
+    judge = Judge.of(loaded, unsaved)
     found = list(loaded.diagnostics)
     of_views = {}
     for view in loaded.resolved():

@@ -47,6 +47,7 @@ class Resolved:
     faults: tuple[Diagnostic, ...]
     unclaimed: tuple[Diagnostic, ...]
     """Faults of defaults, to be shown if nothing else explains why the job is not whole."""
+    view: View
 
 
 @define(eq=False)
@@ -144,7 +145,7 @@ class Loaded:
         view, job = self._made(stack, files, extra)
         for fault in view.diagnostics:
             self._keep(fault, "" if profile is None and cell is None else stack.name)
-        return Resolved(job, tuple(view.diagnostics), tuple(view.ev.unclaimed))
+        return Resolved(job, tuple(view.diagnostics), tuple(view.ev.unclaimed), view)
 
     def _made(self, stack: Stack, files: Evaluator, extra: tuple[Contribution, ...]) -> tuple[View, Job]:
         view = View(stack.with_more((*extra, *self.command_line.over)), files, self.derived)

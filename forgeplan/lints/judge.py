@@ -5,7 +5,7 @@ Commands, editor and tests see what comes out of here, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 from attrs import frozen
@@ -15,6 +15,7 @@ from forgeplan.diagnostics.diagnostic import Diagnostic, Severity
 from forgeplan.dsl.load import Loaded
 from forgeplan.lints.allows import Allowance, allowances, unneeded
 from forgeplan.lints.levels import Levels, read_levels
+from forgeplan.lints.restated import RESTATES, restated
 from forgeplan.lints.secrets import secrets, texts, without
 from forgeplan.lints.unused import unused_names
 
@@ -31,9 +32,10 @@ class Judge:
     """Which no message repeats."""
 
     @classmethod
-    def of(cls, loaded: Loaded) -> Judge:
+    def of(cls, loaded: Loaded, unsaved: Mapping[str, str] = {}) -> Judge:
+        """`unsaved` has texts of files that an editor has open, by real path."""
         given = tuple(allowances(loaded.sources))
-        levels, faults = read_levels(loaded.project, loaded.sources)
+        levels, faults = read_levels(loaded.project, loaded.sources, unsaved)
         found = secrets(loaded.sources)
         return cls(levels, given, (*faults, *found), texts(found, loaded.sources))
 
@@ -45,6 +47,8 @@ class Judge:
             return []
         is_whole = not any(one.severity is Severity.ERROR for one in found)
         of_text = unused_names(loaded.module.file, source) if is_whole else []
+        if is_whole and self.levels.of(RESTATES.id) is not Level.ALLOW:
+            of_text += restated(loaded, source)
         return of_text + unneeded(self.allowances, [*found, *self.faults, *of_text], source, is_whole)
 
     def judged(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
+from forgeplan.compiler.invariants.registry import invariants
 from forgeplan.diagnostics.codes import Level, code, registered
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from forgeplan.diagnostics.source import Sources
@@ -34,18 +35,23 @@ class Levels:
 
 
 def lint_names() -> list[str]:
+    """All there are. Those of the compiler are registered when they are first asked for."""
+    invariants()
     return [name for name, known in registered().items() if known.level is not None]
 
 
-def read_levels(project: Path, sources: Sources) -> tuple[Levels, list[Diagnostic]]:
-    """The levels of a project, and what is wrong with its `forge.toml`, whose text is then among the sources."""
+def read_levels(project: Path, sources: Sources, unsaved: Mapping[str, str] = {}) -> tuple[Levels, list[Diagnostic]]:
+    """The levels of a project, and what is wrong with its `forge.toml`, whose text is then among the sources.
+
+    `unsaved` has texts of files that an editor has open, by real path.
+    """
     file = project / "forge.toml"
-    try:
-        data = file.read_bytes() if file.is_file() and file.stat().st_size <= MAX_BYTES else b""
-        text = data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as reason:
-        fault = UNREADABLE.at(None, f"{shown(file)} cannot be read: {reason}")
-        return Levels({}), [fault]
+    text = unsaved.get(str(file.resolve()))
+    if text is None:
+        try:
+            text = _read(file)
+        except (OSError, UnicodeDecodeError, ValueError) as reason:
+            return Levels({}), [UNREADABLE.at(None, f"{shown(file)} cannot be read: {reason}")]
     if "lints" not in text:
         return _whole(text, file, sources)
     try:
@@ -55,6 +61,17 @@ def read_levels(project: Path, sources: Sources) -> tuple[Levels, list[Diagnosti
     if not isinstance(found, dict):
         return Levels({}), [_at("lints", text, file, sources, "`lints` is a table of names and levels")]
     return _levels(found, text, file, sources)
+
+
+def _read(file: Path) -> str:
+    """The text of a file, "" if there is none. Raises OSError, UnicodeDecodeError, and ValueError if it is too long."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+    return data.decode("utf-8-sig")
 
 
 def _whole(text: str, file: Path, sources: Sources) -> tuple[Levels, list[Diagnostic]]:

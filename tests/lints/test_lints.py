@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from forgeplan.analysis import Analysis, analyse
 from forgeplan.diagnostics.diagnostic import Safety, Severity
 from forgeplan.diagnostics.edits import apply
 from forgeplan.diagnostics.formats import render_all
+from forgeplan.lints.levels import MAX_BYTES
 
 PLAN = """forge 1
 
@@ -192,3 +195,93 @@ def test_a_key_is_refused_and_never_shown(tmp_path: Path, key: str) -> None:
 @pytest.mark.parametrize("text", ORDINARY)
 def test_an_ordinary_text_is_no_key(tmp_path: Path, text: str) -> None:
     assert [one for one in found(tmp_path, saying(text)).diagnostics if one.code == "looks-like-secret"] == []
+
+
+def test_levels_hold_in_a_process_that_has_checked_nothing_yet(tmp_path: Path) -> None:
+    (tmp_path / "forge.toml").write_text('[lints]\nnever-fires = "deny"\n', encoding="utf-8")
+    (tmp_path / "a.forge").write_text(PLAN, encoding="utf-8")
+    command = [sys.executable, "-m", "forgeplan", "lint", "a.forge", "--format", "concise"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "error[never-fires]" in done.stdout
+    assert "FP0214" not in done.stdout
+
+
+def test_an_editor_shows_the_levels_that_are_not_saved_yet(tmp_path: Path) -> None:
+    (tmp_path / "forge.toml").write_text('[lints]\nnever-fires = "deny"\n', encoding="utf-8")
+    unsaved = {str((tmp_path / "forge.toml").resolve()): '[lints]\nnever-fires = "allow"\n'}
+    assert codes(analyse(str(tmp_path / "a.forge"), text=PLAN, unsaved=unsaved)) == []
+
+
+def test_a_forge_toml_too_long_to_be_one_is_told(tmp_path: Path) -> None:
+    (fault, _) = found(tmp_path, PLAN, "# " + "x" * MAX_BYTES).diagnostics
+    assert (fault.code, fault.severity) == ("FP0214", Severity.ERROR)
+    assert "more than 1,048,576 bytes" in fault.message
+
+
+TOLD = '[lints]\nrestates-value = "warn"\n'
+QUIET = PLAN.replace(EVERY, "every = 5 steps")
+
+
+def restated(folder: Path, text: str) -> tuple[list[str], str]:
+    """What is told to be restated, and the text without it."""
+    name = str(folder / "a.forge")
+    told = [one for one in found(folder, text, TOLD).diagnostics if one.code == "restates-value"]
+    (mended,) = apply([fix for one in told for fix in one.fixes], {one.span.file: text for one in told if one.span}
+                      ).texts.values() if told else (text,)  # fmt: skip
+    left = analyse(name, text=mended)
+    assert codes(left) == []
+    assert [job.plan for job in left.jobs] == [job.plan for job in analyse(name, text=text).jobs]
+    return [one.message for one in told], mended
+
+
+def test_by_default_a_value_may_be_said_twice(tmp_path: Path) -> None:
+    assert codes(found(tmp_path, QUIET.replace("lr = 1e-3", "lr = 1e-3, eps = 1e-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mended", "message"),
+    [
+        ("lr = 1e-3", "lr = 1e-3, eps = 1e-8", "lr = 1e-3", "`eps = 1e-8` repeats the default"),
+        ("lr = 1e-3", "eps = 0.00000001, lr = 1e-3", "lr = 1e-3", "`eps = 0.00000001` repeats the default"),
+        ("  eval", "  mesh.dp_shard = auto\n  eval", "  eval", "`mesh.dp_shard = auto` repeats the default"),
+        (
+            "  eval",
+            "  profile p {\n    mesh.tp = 1\n  }\n  eval",
+            "  profile p {\n  }\n  eval",
+            "`mesh.tp = 1` repeats ",
+        ),
+    ],
+)
+def test_a_value_that_changes_nothing_is_told_and_deleted(
+    tmp_path: Path, old: str, new: str, mended: str, message: str
+) -> None:
+    (told,), text = restated(tmp_path, QUIET.replace(old, new))
+    assert told.startswith(message)
+    assert text == QUIET.replace(old, mended)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        QUIET.replace("plan small", "param s: Int = 0\n\nplan small").replace("  eval", "  seed = s\n\n  eval"),
+        QUIET.replace("heads = 4", "heads = 4, kv_heads = 4"),  # The default reads `heads`.
+        QUIET.replace("  eval", "  seed = 3\n  profile p { seed = 0 }\n\n  eval"),
+        QUIET + "\nplan other extends small {\n  seed = 7\n  optimizer.eps = 1e-9\n}\n",
+    ],
+    ids=["param", "default of another", "profile", "base"],
+)
+def test_a_value_that_does_something_somewhere_is_not_restated(tmp_path: Path, text: str) -> None:
+    assert restated(tmp_path, text)[0] == []
+
+
+def test_a_shared_value_is_restated_only_if_it_is_so_everywhere(tmp_path: Path) -> None:
+    adam = "let adam = adamw { lr = 1e-3, betas = [0.9, 0.95] }\n\nplan small"
+    shared = QUIET.replace("adamw { lr = 1e-3 }", "adam").replace("plan small", adam)
+    other = "\nplan other extends small {\n  optimizer.betas = [0.9, 0.95]\n}\n"
+    told, _ = restated(tmp_path, shared + other)
+    assert told == [
+        "`betas = [0.9, 0.95]` repeats the default",
+        "`optimizer.betas = [0.9, 0.95]` repeats plan small",
+    ]
+    assert restated(tmp_path, (shared + other).replace("0.9, 0.95]\n}", "0.9, 0.99]\n}"))[0] == told[:1]

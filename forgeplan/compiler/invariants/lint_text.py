@@ -58,6 +58,7 @@ def unknown_fact(facts: Facts) -> Iterator[Finding]:
         yield unknown_fact.at(
             f"{listing((f'cluster.{name}' for name in missing), ' and ')} "
             f"{'is' if len(missing) == 1 else 'are'} not stated, so that memory or speed is not looked at",
+            *(facts[f"cluster.{name}"] for name in missing if facts[f"cluster.{name}"].written),
             facts["cluster.arch"],
             help=("`std:clusters` has machines with all their facts",),
         )
