@@ -56,19 +56,23 @@ def context_of(snapshot: Snapshot, at: int, workspace: Workspace) -> Context:
     return context_at(snapshot.name, snapshot.text, at, resolver(snapshot.index.visible(at), imported))
 
 
-def plan_at(snapshot: Snapshot, at: int) -> str | None:
-    """The plan that an offset is inside of, or that a sweep or test there is about."""
+def view_at(snapshot: Snapshot, at: int) -> tuple[str, str | None] | None:
+    """The plan that an offset is inside of, or that a sweep or test there is about, and the profile around it."""
     for item in snapshot.parsed.file.items:
         if item.span.start <= at <= item.span.end:
             match item:
-                case syntax.Plan(name=name):
-                    return name.text
+                case syntax.Plan(name=name, body=body):
+                    profiles = (one for one in body.items if isinstance(one, syntax.Profile))
+                    around = (one.name.text for one in profiles if one.span.start <= at <= one.span.end)
+                    return name.text, next(around, None)
                 case syntax.Sweep(base=base) | syntax.Test(base=base):
-                    return base.text
+                    return base.text, None
     return None
 
 
-def job_of(snapshot: Snapshot, plan: str | None) -> Job | None:
+def job_of(snapshot: Snapshot, plan: str, profile: str | None = None) -> Job | None:
     """The plan as it was last resolved; None where it was not."""
     analysis = snapshot.analysis
-    return analysis.job(plan) if analysis is not None and plan in analysis.plans else None
+    if analysis is None or plan not in analysis.plans:
+        return None
+    return analysis.job(plan, profile) if profile in (None, *analysis.loaded.profiles(plan)) else None

@@ -53,6 +53,11 @@ def test_an_assertion_shows_the_value_that_it_reads(tmp_path: Path) -> None:
     assert "model.params = " in hovered(tmp_path, text)
 
 
+def test_a_field_of_a_profile_shows_its_value_in_the_profile(tmp_path: Path) -> None:
+    text = PLAN.replace("  eval held", f"  profile quick {{\n    budget.ste{CURSOR}ps = 7 steps\n  }}\n\n  eval held")
+    assert "budget.steps = 7 steps" in hovered(tmp_path, text)
+
+
 def test_a_lint_that_is_allowed_is_explained(tmp_path: Path) -> None:
     text = PLAN.replace("plan small", f"# forge: allow no-check{CURSOR}point\nplan small")
     assert "**no-checkpoint** · lint" in hovered(tmp_path, text)

@@ -16,7 +16,7 @@ from forgeplan.dsl.vocabulary import alternatives
 from forgeplan.lsp import docs
 from forgeplan.lsp.context import blocks_at
 from forgeplan.lsp.names import Names
-from forgeplan.lsp.places import Word, job_of, plan_at, word_at
+from forgeplan.lsp.places import Word, job_of, view_at, word_at
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
 from forgeplan.spec import types as t
@@ -115,7 +115,8 @@ def _value(word: Word, snapshot: Snapshot) -> str:
 
 def _resolved(word: Word, snapshot: Snapshot) -> str:
     """The value in force with every layer that set it, as `forgeplan explain FILE PATH` tells it."""
-    job = job_of(snapshot, plan_at(snapshot, word.span.start))
+    view = view_at(snapshot, word.span.start)
+    job = job_of(snapshot, *view) if view is not None else None
     analysis = snapshot.analysis
     if job is None or analysis is None:
         return ""
