@@ -29,13 +29,13 @@ class World:
         return self.nodes * self.devices_per_node
 
 
-def place(this: Importing, others: Mapping[str, int], dp_shard: int | None, key: str) -> World:
+def place(this: Importing, others: Mapping[str, int], dp_shard: int | None, why: str) -> World:
     """Machines for the degrees `others` and `dp_shard`, None where the source leaves that open; writes `cluster`.
 
-    `key` is the source's key of `dp_shard`. Raises UsageError where what the command line says does not fit.
+    `why` says why their number may be open. Raises UsageError where what the command line says does not fit.
     """
     options, fixed = this.options, prod(others.values())
-    world = _open(this, fixed, key) if dp_shard is None else _closed(this, fixed * dp_shard, dp_shard)
+    world = _open(this, fixed, why) if dp_shard is None else _closed(this, fixed * dp_shard, dp_shard)
     name = this.draft.use("std:clusters", options.cluster)
     this.draft.root.at("cluster").text = name
     this.draft.set("cluster.nodes", str(world.nodes))
@@ -67,18 +67,20 @@ def _closed(this: Importing, ranks: int, dp_shard: int) -> World:
     return World(ranks // per, per, dp_shard)
 
 
-def _open(this: Importing, fixed: int, key: str) -> World:
+def _open(this: Importing, fixed: int, why: str) -> World:
     """As many ranks as there are: the source runs on any multiple of `fixed`."""
     options = this.options
     per = options.devices_per_node or devices_of(options.cluster)
-    nodes = options.nodes or fixed // gcd(fixed, per)
+    step = fixed // gcd(fixed, per)
+    nodes = options.nodes or -(-options.least_nodes // step) * step
     if (nodes * per) % fixed:
         raise UsageError(
             f"{this.file} needs a multiple of {fixed} ranks, and {_machines(nodes, per)} have {nodes * per}"
         )
     if options.nodes is None:
+        this.is_open = True
         this.assumed.append(
-            f"machines: {_machines(nodes, per)} ({options.cluster}), the fewest that fit, as {key} takes what there is;"
+            f"machines: {_machines(nodes, per)} ({options.cluster}), as few as hold the model: {why};"
             " --nodes, --devices-per-node and --cluster say otherwise, and so does --set cluster.nodes=… later"
         )
     return World(nodes, per, nodes * per // fixed)

@@ -27,6 +27,8 @@ class Imported:
 
     text: str | None
     report: Report
+    is_open: bool = False
+    """Whether nothing says how many machines there are."""
 
 
 def convert(text: str, path: str, options: Options, format: str | None = None) -> Imported:
@@ -50,7 +52,7 @@ def convert(text: str, path: str, options: Options, format: str | None = None) -
     if refused:
         return Imported(None, report)
     this.draft.remarks = [*_remarks(report)]
-    return Imported(format_text(this.draft.text(), name), report)
+    return Imported(format_text(this.draft.text(), name), report, this.is_open)
 
 
 def _stem(path: str, tables: dict[str, object]) -> str:

@@ -276,7 +276,7 @@ def training(this: Importing) -> None:
         return
     context = this.whole("max_position_embeddings", 4096)
     length = min(context, 4096)
-    place(this, {}, None, "a config.json")
+    place(this, {}, None, "a config.json says nothing of them")
     this.draft.set("sources.data", 'tokens { path = "data/*.npy" }', "write token ids here")
     this.draft.set("batch.global", TOKEN_COUNT.spell(length * 64 * (2**20 // (length * 64) or 1)))
     this.draft.set("batch.micro", "1 sequence")

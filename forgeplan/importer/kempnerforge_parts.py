@@ -88,7 +88,7 @@ def degrees(this: Importing) -> dict[str, int]:
 def mesh(this: Importing) -> None:
     """Degrees. There, ep is an axis of its own; here, it borrows its ranks from dp_shard."""
     others, shard, ep = degrees(this), this.whole("distributed.dp_shard", -1), max(1, this.whole("distributed.ep", 1))
-    world = place(this, {**others, "ep": ep}, shard if shard > 0 else None, "distributed.dp_shard")
+    world = place(this, {**others, "ep": ep}, shard if shard > 0 else None, "distributed.dp_shard takes what there is")
     for axis, degree in others.items():
         if degree > 1:
             this.draft.set(f"mesh.{axis}", str(degree))
@@ -131,7 +131,7 @@ def precision(this: Importing) -> None:
         this.draft.set("precision.compute", "fp32")
         this.took(key, "precision = { params = fp32, compute = fp32 }")
         return
-    elif word not in ("bf16", "fp8", "fp32"):
+    if word not in ("bf16", "fp8", "fp32"):
         this.lost(key, "bf16, fp32 and fp8 are what both have; bf16 is taken")
     this.draft.set("precision.params", "bf16", "stored so too, as there; fp32 keeps small updates")
     this.draft.set("precision.moments", "bf16", "in the dtype of the parameters")

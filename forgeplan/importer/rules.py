@@ -67,6 +67,8 @@ class Options:
     nodes: int | None = None
     devices_per_node: int | None = None
     cluster: str = "h100_node"
+    least_nodes: int = 1
+    """Where neither the command line nor the source says how many machines there are."""
 
 
 @define
@@ -82,6 +84,8 @@ class Importing:
     rows: dict[str, Row] = Factory(dict)
     assumed: list[str] = Factory(list)
     refused: list[str] = Factory(list)
+    is_open: bool = False
+    """Whether nothing says how many machines there are."""
 
     def whole(self, key: str, default: int) -> int:
         return self._typed(key, WHOLE, default)

@@ -106,7 +106,7 @@ def degrees(this: Importing) -> dict[str, int]:
 def mesh(this: Importing) -> None:
     """Degrees, and the machines for them."""
     others, shard = degrees(this), this.whole(_SHARD, -1)
-    place(this, others, shard if shard > 0 else None, _SHARD)
+    place(this, others, shard if shard > 0 else None, f"{_SHARD} takes what there is")
     for axis, degree in others.items():
         if degree > 1:
             this.draft.set(f"mesh.{axis}", str(degree))

@@ -15,8 +15,7 @@ from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.runtime.options import ExitCode
 
 if TYPE_CHECKING:
-    from forgeplan.analysis import Analysis
-    from forgeplan.importer.convert import Imported
+    from forgeplan.importing import Checked
 
 _FORMATS = ("kempnerforge", "torchtitan", "huggingface")
 _COUNT = click.IntRange(1, 1 << 20)
@@ -50,65 +49,47 @@ def command(
     """
     from forgeplan.dsl.load import read_text
     from forgeplan.importer.cluster import devices_of
-    from forgeplan.importer.convert import convert
     from forgeplan.importer.rules import Options
+    from forgeplan.importing import import_plan
 
     devices_of(cluster)
-    found = convert(read_text(Path(file)), file, Options(nodes, devices_per_node, cluster), format)
-    if found.text is None:
-        _report(found, as_json, None, None, err=True)
+    found = import_plan(read_text(Path(file)), file, Options(nodes, devices_per_node, cluster), format)
+    if found.analysis is None:
+        _report(found, as_json, None)
         return ExitCode.FAILED
-    target = output or f"{found.report.plan}.forge"
-    analysis = _written(found.text, target, may_replace=output is not None)
-    _report(found, as_json, analysis, target, err=target == "-")
-    if analysis.errors:
-        show(analysis.errors, analysis.sources, err=True)
-        return ExitCode.FAILED
-    return ExitCode.FINE
+    target = output or f"{found.imported.report.plan}.forge"
+    _write(found.imported.text or "", target, may_replace=output is not None)
+    _report(found, as_json, target)
+    if not found.analysis.errors:
+        return ExitCode.FINE
+    after = f"\n\n{target} is written: what it takes over does not fit together, and is yours to mend"
+    show(found.analysis.errors, found.analysis.sources, err=True, after=after)
+    return ExitCode.FAILED
 
 
-def _written(text: str, target: str, may_replace: bool) -> Analysis:
-    """Check the plan, and write it: also with errors, as these are the source's own and are mended in the plan."""
-    from forgeplan.analysis import analyse
-
+def _write(text: str, target: str, may_replace: bool) -> None:
+    """The plan, also with errors: they are the source's own, and are mended in the plan."""
     if target == "-":
         write(text, end="")
-        return analyse("<standard output>", text=text)
-    if not may_replace and Path(target).exists():
+    elif not may_replace and Path(target).exists():
         raise UsageError(f"{target} exists, and is left as it is\n  help: `-o {target}` writes over it")
-    write_bytes(target, text.encode())
-    return analyse(target)
+    else:
+        write_bytes(target, text.encode())
 
 
-def _report(found: Imported, as_json: bool, analysis: Analysis | None, target: str | None, *, err: bool) -> None:
+def _report(found: Checked, as_json: bool, target: str | None) -> None:
+    """On standard output; on standard error where the plan is on the other, or is none."""
     from forgeplan.importer.report import render, to_json
 
-    facts = _facts(analysis) if analysis is not None else None
+    report, facts, err = found.imported.report, found.facts, target == "-"
     if as_json:
-        report = {"written": None if target == "-" else target, **to_json(found.report), "facts": facts}
-        write(json.dumps(report, indent=2, ensure_ascii=False), err=err and target == "-")
+        whole = {"written": None if err else target, **to_json(report), "facts": facts}
+        write(json.dumps(whole, indent=2, ensure_ascii=False), err=err)
         return
-    stream = sys.stderr if err else sys.stdout
-    head = f"{found.report.file}, a configuration of {found.report.format}"
+    err = err or target is None
+    head = f"{report.file}, a configuration of {report.format}"
     if facts is not None:
         where = "standard output" if target == "-" else target
-        head += (
-            f": {where} has plan {found.report.plan}, {facts['params']:,} parameters on {facts['devices']:,} devices"
-        )
-    write(f"{head}\n\n{render(found.report, width_of(stream))}", err=err)
-
-
-def _facts(analysis: Analysis) -> dict[str, int] | None:
-    """Parameters, devices, and tokens of a step of the plan that was made; None where it has errors."""
-    if analysis.errors or not analysis.jobs:
-        return None
-    plan = analysis.jobs[0].plan
-    if plan is None:
-        return None
-    mesh, batch = plan.mesh, plan.batch
-    ranks = mesh.dp_replicate * mesh.dp_shard
-    return {
-        "params": sum(parameter.numel for parameter in plan.model.parameters()),
-        "devices": plan.cluster.nodes * plan.cluster.devices_per_node,
-        "tokens_per_step": batch.accumulation * batch.micro * batch.length * ranks,
-    }
+        head += f"\n{where} has plan {report.plan}: {facts['params']:,} parameters on {facts['devices']:,} devices,"
+        head += f" {facts['tokens_per_step']:,} tokens a step"
+    write(f"{head}\n\n{render(report, width_of(sys.stderr if err else sys.stdout))}", err=err)
