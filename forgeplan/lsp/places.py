@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from attrs import frozen
 
@@ -76,3 +77,9 @@ def job_of(snapshot: Snapshot, plan: str, profile: str | None = None) -> Job | N
     if analysis is None or plan not in analysis.plans:
         return None
     return analysis.job(plan, profile) if profile in (None, *analysis.loaded.profiles(plan)) else None
+
+
+def chosen(blocks: Sequence[type], path: str, job: Job | None) -> Sequence[type]:
+    """Of the components that may stand at a path, the one of the plan; all of them where that is not known."""
+    leaf = job.leaves.get(path) if job is not None and len(blocks) > 1 else None
+    return [block for block in blocks if leaf is not None and getattr(block, "tag", None) == leaf.value] or blocks

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from forgeplan.analysis import analyse
 from forgeplan.lsp.features.completion import completion
+from forgeplan.spec.registry import components
+from forgeplan.spec.setting import settings_of
 from tests.lsp.cursor import CURSOR, PLAN, at_cursor
 
 
@@ -99,6 +102,16 @@ def test_a_place_in_a_whole_plan_is_the_same_in_half_of_it(tmp_path: Path) -> No
     whole = PLAN.replace("{ lr = peak }", f"{{ {CURSOR} }}")
     half = whole[: whole.index(CURSOR) + 1]
     assert list(offered(tmp_path, whole)) == list(offered(tmp_path, half))
+
+
+def test_behind_a_dot_stand_the_fields_of_the_component_that_the_plan_has(tmp_path: Path) -> None:
+    text = PLAN.replace("  budget", f"  sources.made.{CURSOR}\n  budget")
+    snapshot, at, workspace = at_cursor(tmp_path, text)
+    before = {item.label for item in completion(snapshot, at, workspace).items}
+    snapshot.analysis = analyse(snapshot.name, text=PLAN)
+    fields = {item.label for item in completion(snapshot, at, workspace).items}
+    assert fields == set(settings_of(components("source")["synthetic"]))
+    assert before > fields
 
 
 def test_plans_of_another_file_are_offered_to_extend(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from forgeplan.lsp import docs
 from forgeplan.lsp.context import Context, blocks_at, context_at, setting_at
 from forgeplan.lsp.fitting import fits
 from forgeplan.lsp.names import Names
+from forgeplan.lsp.places import chosen, job_of, view_at
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
 from forgeplan.spec import types as t
@@ -190,7 +191,9 @@ class _Asked:
             yield from (_item(name, _KIND.Reference) for name in self._names_of(map or keys[-1]))
         elif isinstance(type_, t.ListOf) and isinstance(type_.item, t.Component):
             yield from (_item(tag, _KIND.Class) for tag in components(type_.item.kind))
-        for inner in blocks_at(block, keys):
+        view = view_at(self.snapshot, self.at)
+        job = job_of(self.snapshot, *view) if view is not None else None
+        for inner in chosen(blocks_at(block, keys), path, job):
             yield from (_key(one, path, True) for one in settings_of(inner).values())
 
     # values -----------------------------------------------------------------------------------------------------------

@@ -16,10 +16,11 @@ from forgeplan.dsl.vocabulary import alternatives
 from forgeplan.lsp import docs
 from forgeplan.lsp.context import blocks_at
 from forgeplan.lsp.names import Names
-from forgeplan.lsp.places import Word, job_of, view_at, word_at
+from forgeplan.lsp.places import Word, chosen, job_of, view_at, word_at
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
 from forgeplan.spec import types as t
+from forgeplan.spec.job import Job
 from forgeplan.spec.registry import components, kinds_of
 from forgeplan.spec.setting import settings_of
 
@@ -93,7 +94,8 @@ def _word(word: Word, snapshot: Snapshot) -> str:
     context = word.context
     if context.is_value:
         return _value(word, snapshot)
-    blocks = blocks_at(context.place.block, context.keys)
+    job = _job(word, snapshot)
+    blocks = chosen(blocks_at(context.place.block, context.keys), word.path.rpartition(".")[0], job)
     setting = next((found for block in blocks if (found := settings_of(block).get(word.text))), None)
     if setting is None:
         return ""
@@ -115,8 +117,7 @@ def _value(word: Word, snapshot: Snapshot) -> str:
 
 def _resolved(word: Word, snapshot: Snapshot) -> str:
     """The value in force with every layer that set it, as `forgeplan explain FILE PATH` tells it."""
-    view = view_at(snapshot, word.span.start)
-    job = job_of(snapshot, *view) if view is not None else None
+    job = _job(word, snapshot)
     analysis = snapshot.analysis
     if job is None or analysis is None:
         return ""
@@ -125,3 +126,8 @@ def _resolved(word: Word, snapshot: Snapshot) -> str:
     except UsageError:
         return ""
     return f"```text\n{page.rstrip()}\n```"
+
+
+def _job(word: Word, snapshot: Snapshot) -> Job | None:
+    view = view_at(snapshot, word.span.start)
+    return job_of(snapshot, *view) if view is not None else None
