@@ -23,21 +23,33 @@ class Writes(Protocol):
 
     def delete_at(self, span: Span) -> Edit | None: ...
 
+    def reorder(self, path: str, names: Sequence[str]) -> Edit | None: ...
+
 
 @frozen
 class Change:
-    """A value at a path, as the plan language writes it; None takes out what decides the path (or stands at `at`)."""
+    """A value at a path, as the plan language writes it; an empty one adds a transform without options to `apply`.
+
+    None takes out what decides the path, or stands at `at`; `order` puts the items of a list in another order.
+    """
 
     path: str
     text: str | None
     safety: Safety = Safety.ASK
     at: Span | None = None
+    order: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        return f"delete {self.path}" if self.text is None else f"set {self.path} to {self.text}"
+        if self.order:
+            return f"put {self.path} in order"
+        if self.text is None:
+            return f"delete {self.path}"
+        return f"set {self.path} to {self.text}" if self.text else "add {1} to {0}".format(*self.path.split("."))
 
     def edit(self, writes: Writes) -> Edit | None:
+        if self.order:
+            return writes.reorder(self.path, self.order)
         if self.text is not None:
             return writes.set(self.path, self.text)
         return writes.delete_at(self.at) if self.at is not None else writes.delete(self.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from attrs import frozen
 
@@ -35,7 +36,8 @@ class Writer:
         if origin is not None and origin.layer == "command line":
             return None
         if origin is not None and self._is_here(origin):
-            return Edit(origin.span, text)
+            span = self._value_at(origin.span)
+            return Edit(span, text) if span is not None else None
         plan = self._plan()
         return self._into(plan.body, path.split("."), text) if plan is not None else None
 
@@ -53,10 +55,32 @@ class Writer:
         found = next((one for one in _siblings(self.file) if _stands_at(one[0][one[1]], span)), None)
         return take_out(self._text, *found) if found is not None else None
 
+    def reorder(self, path: str, names: Sequence[str]) -> Edit | None:
+        """Put the items of a list in another order, each with its options; what stands between them stays."""
+        origin = self._origin(path)
+        lists = (node for node in _nodes(self.file) if isinstance(node, syntax.ListExpr))
+        found = next((node for node in lists if origin is not None and node.span == origin.span), None)
+        if found is None or sorted(map(_tag, found.items)) != sorted(names):
+            return None
+        spans = {_tag(item): item.span for item in found.items}
+        text, places = self._text, [item.span for item in found.items]
+        gaps = [text[a.end : b.start] for a, b in pairwise(places)] + [""]
+        parts = [text[spans[name].start : spans[name].end] + gap for name, gap in zip(names, gaps, strict=True)]
+        return Edit(places[0].to(places[-1]), "".join(parts))
+
     def _origin(self, path: str) -> Origin | None:
         """Who wrote the value, or the `auto` that it was computed for."""
         leaf = self.job.leaves.get(path)
         return next((o for o in leaf.origins if o.layer != "computed"), None) if leaf is not None else None
+
+    def _value_at(self, span: Span) -> Span | None:
+        """The place of the value that stands at a place, or of that of the statement whose path does."""
+        for node in _nodes(self.file):
+            if isinstance(node, syntax.Expr) and node.span == span:
+                return span
+            if isinstance(node, syntax.Assign) and node.path.span == span:
+                return node.value.span
+        return None
 
     def _is_here(self, origin: Origin) -> bool:
         return origin.span.file == self.file.span.file and origin.layer.startswith(_WRITTEN)
@@ -87,7 +111,7 @@ class Writer:
             return self._into(value.record, names, text)
         if isinstance(value, syntax.NameRef):
             return Edit(Span(value.span.file, value.span.end, value.span.end), f" {{ {'.'.join(names)} = {text} }}")
-        if isinstance(value, syntax.ListExpr) and names[0] in self.order and len(names) > 1:
+        if isinstance(value, syntax.ListExpr) and names[0] in self.order:
             return self._into_list(value, names, text)
         return None
 
@@ -95,18 +119,19 @@ class Writer:
         """An option of a transform, which is put at its place where the list does not have it."""
         tags = [_tag(item) for item in items.items]
         if names[0] in tags:
-            return self._into_value(items.items[tags.index(names[0])], names[1:], text)
+            there = items.items[tags.index(names[0])]
+            return self._into_value(there, names[1:], text) if len(names) > 1 else None
         if not set(tags) <= set(self.order):
             return None
         own = self.order.index(names[0])
         index = next((i for i, tag in enumerate(tags) if self.order.index(tag) > own), len(tags))
-        return put_item(self._text, items, index, f"{names[0]} {{ {'.'.join(names[1:])} = {text} }}")
+        return put_item(self._text, items, index, _transform(names, text))
 
     def _whole_apply(self, body: syntax.Record, names: list[str], text: str) -> Edit | None:
         """A list of transforms where no plan has one; one of another plan would have to be repeated."""
-        if self.job.leaves["apply"].written or len(names) < 2:
+        if self.job.leaves["apply"].written:
             return None
-        return put_into(self._text, body, f"apply = [{names[0]} {{ {'.'.join(names[1:])} = {text} }}]")
+        return put_into(self._text, body, f"apply = [{_transform(names, text)}]")
 
     def _body_span(self) -> Span | None:
         plan = self._plan()
@@ -122,9 +147,19 @@ def _named(item: syntax.Item) -> tuple[list[str], syntax.Expr | None]:
     return [], None
 
 
+def _transform(names: Sequence[str], text: str) -> str:
+    return f"{names[0]} {{ {'.'.join(names[1:])} = {text} }}" if len(names) > 1 else names[0]
+
+
 def _tag(item: syntax.Expr) -> str:
     base = item.base if isinstance(item, syntax.Amend) else item
     return base.name if isinstance(base, syntax.NameRef) else ""
+
+
+def _nodes(node: syntax.Node) -> Iterator[syntax.Node]:
+    yield node
+    for child in syntax.children(node):
+        yield from _nodes(child)
 
 
 def _siblings(node: syntax.Node) -> Iterator[tuple[Sequence[syntax.Node], int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant
 from forgeplan.compiler.wording import amount, plural
@@ -23,6 +24,7 @@ def one_horizon(facts: Facts) -> Iterator[Finding]:
             steps,
             tokens,
             help=("delete one of the two, or set it to none: `budget.tokens = none` or `budget.steps = none`",),
+            changes=(Change("budget.tokens", "none"), Change("budget.steps", "none")),
         )
     if not has_tokens and (steps is None or steps.value is None) and (wall is None or wall.value is None):
         yield one_horizon.at(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import gcd, prod
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, Legal, divisors, invariant, legal, lint, neighbours
 from forgeplan.compiler.passes.float8 import IS_SMALL, MULTIPLE, NEVER, Linear, Why
@@ -159,6 +160,7 @@ def some_layer_is_converted(facts: Facts) -> Iterator[Finding]:
             legal(facts, exclude.path, [("head",), ()] if exclude.written else []),
         ),
         help=("or drop `fp8`",),
+        changes=(Change("apply.fp8", None),),
         notes=list(_kinds(layers))[:MOST_SHOWN],
     )
 

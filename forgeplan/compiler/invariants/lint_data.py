@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, lint
 from forgeplan.diagnostics.diagnostic import Label
@@ -30,6 +31,7 @@ def unused_source(facts: Facts) -> Iterator[Finding]:
                 f"source `{name}` is in no mixture and in no evaluation",
                 Label(place, "never read"),
                 help=(f"delete it, or give it a weight: mixture.{name} = …",),
+                changes=(Change(f"sources.{name}", None),),
             )
 
 
@@ -42,4 +44,5 @@ def eval_on_training_data(facts: Facts) -> Iterator[Finding]:
                 f"evaluation `{name}` reads `{node.source}`, which training reads too",
                 facts[f"eval.{name}.source"],
                 help=(f"hold a share out of training: eval.{name}.split = 1%",),
+                changes=(Change(f"eval.{name}.split", "1%"),),
             )

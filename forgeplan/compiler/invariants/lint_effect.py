@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.idle_options import idle_options
 from forgeplan.compiler.invariants.registry import Finding, lint
@@ -22,7 +23,13 @@ def setting_without_effect(facts: Facts) -> Iterator[Finding]:
     yield from _idle_modules(facts)
     for fact, others, why in (*_idle(facts), *_idle_of_experts(facts), *idle_options(facts)):
         if fact.written:
-            yield setting_without_effect.at(f"{fact.equation} has no effect: {why}", fact, *others, help=("delete it",))
+            yield setting_without_effect.at(
+                f"{fact.equation} has no effect: {why}",
+                fact,
+                *others,
+                help=("delete it",),
+                changes=(Change(fact.path, None),),
+            )
 
 
 def _idle_transforms(facts: Facts) -> Iterator[Finding]:
@@ -36,6 +43,7 @@ def _idle_transforms(facts: Facts) -> Iterator[Finding]:
                 Label(facts.place(f"apply.{axis}", "apply"), "divides nothing"),
                 degree,
                 help=(f"delete it, or set mesh.{axis} above 1",),
+                changes=(Change(f"apply.{axis}", None),),
             )
 
 
@@ -126,4 +134,5 @@ def never_fires(facts: Facts) -> Iterator[Finding]:
                 f"{plural(end.value, 'step')}; only the end of the run does it",
                 fact,
                 end if end.written else facts.get("budget.tokens"),
+                changes=() if path.startswith("eval.") else (Change(path, None),),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, lint
 from forgeplan.compiler.wording import bytes_text, plan_text
@@ -52,6 +53,7 @@ def low_precision_state(facts: Facts) -> Iterator[Finding]:
             "weights stored in bf16 lose updates smaller than about 1/512 of a weight",
             params,
             help=(f"precision.params = fp32, for {bytes_text(2 * count)} more of weights over all shards",),
+            changes=(Change(params.path, "fp32"),),
         )
     if reduce.value == "bf16" and ranks.value > 1:
         yield low_precision_state.at(
@@ -59,6 +61,7 @@ def low_precision_state(facts: Facts) -> Iterator[Finding]:
             reduce,
             ranks,
             help=("precision.reduce = fp32",),
+            changes=(Change(reduce.path, "fp32"),),
         )
 
 
@@ -72,4 +75,5 @@ def no_checkpoint(facts: Facts) -> Iterator[Finding]:
         f"a run of up to {wall.text} has no checkpoint.every, so that a failure loses all of it",
         Label(place.span, place.text) if place else None,
         help=("checkpoint = { every = 30min }",),
+        changes=(Change("checkpoint.every", "30min"),),
     )

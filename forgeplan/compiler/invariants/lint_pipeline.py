@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.pipeline import schedule_of
 from forgeplan.compiler.invariants.registry import Finding, lint
@@ -55,6 +56,7 @@ def split_backward_recompute(facts: Facts) -> Iterator[Finding]:
         mode,
         schedule,
         help=("pp.schedule = interleaved, whose backward is one part",),
+        changes=(Change(schedule.path, "interleaved"),),
     )
 
 
@@ -67,6 +69,7 @@ def fp8_without_compile(facts: Facts) -> Iterator[Finding]:
         "float8 without compile is most likely slower than bf16: each cast is a kernel of its own",
         Label(facts.place("apply.fp8", "apply"), "fp8"),
         help=("add compile: apply += [compile]",),
+        changes=(Change("apply.compile", ""),),
     )
 
 

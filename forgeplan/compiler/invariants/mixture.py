@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant
-from forgeplan.compiler.wording import amount, listing
+from forgeplan.compiler.wording import amount, listing, plan_text
 from forgeplan.diagnostics.diagnostic import Label
 from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.spec.quantity import NUMBER, SHARE, Quantity
@@ -18,10 +19,10 @@ def _label(facts: Facts, path: str, text: str) -> Label:
 
 
 def even(names: list[str]) -> str:
-    """A mixture that draws all alike, as plan text."""
+    """A mixture that draws all alike, as plan text: `{ web = 50%, code = 50% }`."""
     share, rest = divmod(100, len(names))
     weights = [f"{share}%"] * len(names) if not rest else ["1"] * len(names)
-    return "mixture = { " + ", ".join(f"{n} = {w}" for n, w in zip(names, weights, strict=True)) + " }"
+    return "{ " + ", ".join(f"{n} = {w}" for n, w in zip(names, weights, strict=True)) + " }"
 
 
 @invariant("FP0601", "every name in the mixture is a source")
@@ -35,6 +36,7 @@ def mixture_names_sources(facts: Facts) -> Iterator[Finding]:
                 _label(facts, "mixture", f"`{name}` is no source"),
                 _label(facts, "sources", f"sources: {listing(sources)}"),
                 help=(did_you_mean(meant),) if meant else (f"the sources are {listing(sources)}",),
+                changes=_renamed(mixture, name, meant),
             )
 
 
@@ -51,7 +53,11 @@ def something_to_train_on(facts: Facts) -> Iterator[Finding]:
         yield something_to_train_on.at(
             f"there are {len(sources)} sources and no mixture that says how much is drawn from each",
             _label(facts, "sources", f"sources: {listing(sources)}"),
-            help=(f"drawn alike: {even(sources)}", "a source that only an evaluation reads has no part in the mixture"),
+            changes=(Change("mixture", even(sources)),),
+            help=(
+                f"drawn alike: mixture = {even(sources)}",
+                "a source that only an evaluation reads has no part in the mixture",
+            ),
         )
 
 
@@ -65,7 +71,8 @@ def something_is_drawn(facts: Facts) -> Iterator[Finding]:
     yield something_is_drawn.at(
         f"{what}, so that there is nothing to draw",
         _label(facts, "mixture", ""),
-        help=(even(names),) if names else (),
+        help=(f"mixture = {even(names)}",) if names else (),
+        changes=(Change("mixture", even(names)),) if names else (),
     )
 
 
@@ -89,15 +96,27 @@ def percentages_sum_to_a_whole(facts: Facts) -> Iterator[Finding]:
             _label(
                 facts, "mixture", f"{' + '.join(amount(s, SHARE) for s in shares.values())} = {amount(total, SHARE)}"
             ),
-            help=(_normalised(mixture, total),),
+            help=("{}: mixture = {}".format(*_normalised(mixture, total)),),
+            changes=(Change("mixture", _normalised(mixture, total)[1]),),
         )
 
 
-def _normalised(mixture: dict[str, Quantity], total: Fraction) -> str:
-    """The mixture that was most likely meant, as plan text."""
+def _renamed(mixture: dict[str, Quantity], name: str, meant: str | None) -> Iterator[Change]:
+    """The entry under the name that was meant, else the mixture without it."""
+    rest = {key: weight for key, weight in mixture.items() if key != name}
+    if meant is None or meant in mixture:
+        total = sum((Fraction(w.amount) for w in rest.values() if w.dimension == SHARE), Fraction(0))
+        if rest:
+            yield Change("mixture", _normalised(rest, total)[1] if total else plan_text(rest))
+    else:
+        yield Change("mixture", plan_text({meant if key == name else key: weight for key, weight in mixture.items()}))
+
+
+def _normalised(mixture: dict[str, Quantity], total: Fraction) -> tuple[str, str]:
+    """How the mixture was most likely meant, and it as plan text."""
     scaled = {name: Fraction(weight.amount) / total for name, weight in mixture.items()}
     if all((share * 10_000).denominator == 1 for share in scaled.values()):
         text = ", ".join(f"{name} = {amount(share, SHARE)}" for name, share in scaled.items())
-        return f"in the same ratio: mixture = {{ {text} }}"
+        return "in the same ratio", f"{{ {text} }}"
     text = ", ".join(f"{name} = {amount(Fraction(w.amount) * 100, NUMBER)}" for name, w in mixture.items())
-    return f"as plain ratios: mixture = {{ {text} }}"
+    return "as plain ratios", f"{{ {text} }}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, divisors, invariant, legal, neighbours
 from forgeplan.compiler.wording import count
@@ -68,4 +69,5 @@ def one_width_of_the_mlp(facts: Facts) -> Iterator[Finding]:
         multiplier,
         ffn,
         help=("delete one of the two",),
+        changes=(Change(multiplier.path, None), Change(ffn.path, None)),
     )

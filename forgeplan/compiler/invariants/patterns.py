@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forgeplan.compiler.facts import Facts
+from forgeplan.compiler.changes import Change
+from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant
 from forgeplan.compiler.passes.replayed import blocks_of
 from forgeplan.compiler.patterns import general, meant, module_names
@@ -30,14 +31,26 @@ def patterns_mean_modules(facts: Facts) -> Iterator[Finding]:
                     fact,
                     *([facts["model.layers"]] if any(map(str.isdigit, pattern)) else []),
                     help=_help(pattern, known),
+                    changes=_renamed(fact, pattern, known),
                 )
+
+
+def _renamed(fact: Fact, pattern: str, known: tuple[str, ...]) -> Iterator[Change]:
+    """The list with the likeliest name in place of one."""
+    for near in _near(pattern, known)[:1]:
+        yield Change(fact.path, "[{}]".format(listing(f'"{near if p == pattern else p}"' for p in fact.value)))
 
 
 def _help(pattern: str, known: tuple[str, ...]) -> list[str]:
     """Names that may be meant; else all of them, the layers at once."""
-    names = list(dict.fromkeys(map(general, known)))
-    near = ranked(pattern, known) if any(map(str.isdigit, pattern)) else ranked(pattern, names)
-    near = near or [name for name in names if ranked(pattern, [name.rpartition(".")[2]])]
+    near = _near(pattern, known)
     if near:
         return [f"did you mean {choice(near[:3])}?"]
-    return [f"modules of this model: {listing(names)}"]
+    return [f"modules of this model: {listing(dict.fromkeys(map(general, known)))}"]
+
+
+def _near(pattern: str, known: tuple[str, ...]) -> list[str]:
+    """Names that may be meant."""
+    names = list(dict.fromkeys(map(general, known)))
+    near = ranked(pattern, known) if any(map(str.isdigit, pattern)) else ranked(pattern, names)
+    return near or [name for name in names if ranked(pattern, [name.rpartition(".")[2]])]

@@ -102,7 +102,7 @@ class Invariant:
             notes=(*([listing(unplaced)] if unplaced else []), *notes),
             fixes=fixes,
         )
-        offered = (*changes, *(Change(line.path, text) for line in legal for text in line.nearest))
+        offered = (*(Change(line.path, text) for line in legal for text in line.nearest), *changes)
         return Finding(diagnostic, {line.path: line.values for line in legal if line.values}, offered)
 
 

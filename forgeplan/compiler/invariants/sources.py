@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Facts
 from forgeplan.compiler.invariants.registry import Finding, invariant, legal
 from forgeplan.compiler.wording import count, listing
@@ -26,6 +27,9 @@ def raw_files_have_a_dtype(facts: Facts) -> Iterator[Finding]:
             f"`{extension}` files have no header that says which integers they hold, and its size does not tell",
             facts[f"sources.{name}.path"],
             help=tuple(f"dtype = {dtype}, for a vocabulary of up to {count(size)}" for dtype, size in HOLDS),
+            changes=[
+                Change(f"sources.{name}.dtype", dtype) for dtype, size in HOLDS if facts["model.vocab"].value <= size
+            ],
         )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Fact, Facts, Poisoned
 from forgeplan.compiler.invariants.registry import Finding, divisors, invariant, legal
 from forgeplan.compiler.wording import listing, plural
-from forgeplan.diagnostics.diagnostic import Edit, Fix, Label, Safety
+from forgeplan.diagnostics.diagnostic import Label, Safety
 from forgeplan.plan.operations import OPERATIONS, first_inversion
 
 
@@ -63,7 +64,7 @@ def order_of_transforms(facts: Facts) -> Iterator[Finding]:
         _item(facts, later, f"must come before {earlier}"),
         help=(f"in order: apply = [{listing(_as_written(facts, name) for name in ordered)}]",),
         notes=_further_inversions(names, (earlier, later)),
-        fixes=_reordering(facts, names, ordered),
+        changes=(Change("apply", None, Safety.SAFE, order=tuple(ordered)),),
     )
 
 
@@ -85,19 +86,6 @@ def _further_inversions(names: list[str], first: tuple[str, str]) -> Iterator[st
                 yield f"`{later}` must come before `{earlier}` too: {breaks}"
 
 
-def _reordering(facts: Facts, names: list[str], ordered: list[str]) -> Iterator[Fix]:
-    """Put each name at its place, if all of them stand there bare: options would have to move with them."""
-    origins = {name: facts.leaves[f"apply.{name}"].origin for name in names if f"apply.{name}" in facts.leaves}
-    if any(name not in origins or origins[name].text != name for name in names):
-        return
-    edits = (
-        Edit(origins[here].span, origins[there].text)
-        for here, there in zip(names, ordered, strict=True)
-        if here != there
-    )
-    yield Fix("put the transforms in order", tuple(edits), Safety.SAFE)
-
-
 @invariant("FP0441", "`apply` names each transform once, and `metrics.sinks` each sink")
 def each_component_once(facts: Facts) -> Iterator[Finding]:
     for path, once in (("apply", "a transform is applied once"), ("metrics.sinks", "a sink receives a report once")):
@@ -110,4 +98,13 @@ def each_component_once(facts: Facts) -> Iterator[Finding]:
                 f"`{name}` stands {names.count(name)} times in {path}, and {once}",
                 Label(facts.place(f"{path}.{name}", f"{path}.{names.index(name)}", path), f"`{name}`"),
                 help=(f"keep one `{name}`, with the options that are meant",),
+                changes=_without_one(facts, path, name, names.count(name)),
             )
+
+
+def _without_one(facts: Facts, path: str, name: str, times: int) -> Iterator[Change]:
+    """Take out the last one, or the first."""
+    for entry in (f"{path}.{name}#{times - 1}", f"{path}.{name}"):
+        leaf = facts.leaves.get(entry)
+        if leaf is not None:
+            yield Change(entry, None, at=leaf.origin.span)
