@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, evolve, frozen
 
 from forgeplan.dsl.layout import layout
 from forgeplan.dsl.lexer import Comment, Lexed
@@ -62,8 +62,9 @@ _ALWAYS_SPREAD = frozenset(("PLAN", "PROFILE", "SWEEP", "TEST"))
 
 
 def tree(lexed: Lexed) -> list[Entry]:
-    """The entries of a whole text without faults."""
-    return _Reader(layout(lexed.tokens), lexed.comments).entries("")
+    """The entries of a whole text without faults; comments lose the space at their end."""
+    comments = [evolve(comment, text=comment.text.rstrip()) for comment in lexed.comments]
+    return _Reader(layout(lexed.tokens), comments).entries("")
 
 
 class _Reader:
@@ -80,7 +81,7 @@ class _Reader:
         current = Entry()
         while self.at < len(self.tokens) and self.kind(self.at) != closer:
             for comment in self._comments_before(self.at):
-                current = self._place(comment, current, found)
+                current = self._place(comment, current, found, self._ends_entry(closer, current))
             kind = self.kind(self.at)
             if kind == "NL" or (kind == "COMMA" and self._separates(closer, current)):
                 self.at += 1
@@ -95,7 +96,7 @@ class _Reader:
             found.append(current)
             current = Entry()
         for comment in self._comments_before(self.at):
-            current = self._place(comment, current, found)
+            current = self._place(comment, current, found, True)
         return found
 
     def _separates(self, closer: str, entry: Entry) -> bool:
@@ -113,11 +114,12 @@ class _Reader:
             self.next_comment += 1
         return self.comments[start : self.next_comment]
 
-    def _place(self, comment: Comment, current: Entry, found: list[Entry]) -> Entry:
+    def _place(self, comment: Comment, current: Entry, found: list[Entry], is_last: bool) -> Entry:
+        """Put a comment into the entry, which it `is_last` of, or behind it; the entry that is read on."""
         if current.parts:
-            if self._ends_statement() and not comment.alone and not current.trailing:
+            if is_last and not comment.alone and not current.trailing:
                 current.trailing = comment.text
-            elif self._ends_statement():
+            elif is_last:
                 found.append(current)
                 found.append(Entry(comment=comment.text, blank=self._blank_before(comment.span.start)))
                 return Entry()
@@ -129,8 +131,9 @@ class _Reader:
             found[-1].trailing = comment.text
         return current
 
-    def _ends_statement(self) -> bool:
-        return self.kind(self.at) in ("NL", "RBRACE", "RSQB", "RPAR", "")
+    def _ends_entry(self, closer: str, entry: Entry) -> bool:
+        kind = self.kind(self.at)
+        return kind == "NL" or (kind == "COMMA" and self._separates(closer, entry))
 
     def _blank_before(self, start: int) -> bool:
         line = self.text.rfind("\n", 0, start)

@@ -121,6 +121,12 @@ def test_comments_of_every_kind_are_kept_in_order() -> None:  # C007
         ("x = 1 steps", "x = 1 step"),
         ("x = 2 steps", "x = 2 steps"),
         ("x = base{a=1}", "x = base { a = 1 }"),
+        ("x = 1 # behind  ", "x = 1  # behind"),
+        ("x = [ # opened \n1, # item \n# alone\t\n]", "x = [  # opened\n    1,  # item\n    # alone\n  ]"),
+        ("# above \t\nx = 1", "# above\n  x = 1"),
+        ("x = { a = 1 # a\n# b\n, b = 2 }", "x = {\n    a = 1  # a\n    # b\n    b = 2\n  }"),
+        ("x = [1 # a\n# b\n, 2]", "x = [\n    1,  # a\n    # b\n    2,\n  ]"),
+        ("x = f(1 # a\n# b\n, 2)", "x = f(\n    1,  # a\n    # b\n    2\n  )"),
     ],
 )
 def test_the_canonical_form_of_a_statement(text: str, canonical: str) -> None:
