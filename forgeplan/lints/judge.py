@@ -45,11 +45,18 @@ class Judge:
         source = loaded.sources.get(loaded.module.name)
         if source is None:
             return []
-        is_whole = not any(one.severity is Severity.ERROR for one in found)
-        of_text = unused_names(loaded.module.file, source) if is_whole else []
-        if is_whole and self.levels.of(RESTATES.id) is not Level.ALLOW:
+        if any(one.severity is Severity.ERROR for one in found):
+            return unneeded(self.allowances, found, source, is_whole=False)
+        of_text = unused_names(loaded.module.file, source)
+        if self._is_all(loaded) and self.levels.of(RESTATES.id) is not Level.ALLOW:
             of_text += restated(loaded, source)
-        return of_text + unneeded(self.allowances, [*found, *self.faults, *of_text], source, is_whole)
+        spoken = [*found, *self.faults, *of_text]
+        return of_text + unneeded(self.allowances, spoken, source, is_whole=self._is_all(loaded))
+
+    def _is_all(self, loaded: Loaded) -> bool:
+        """Whether there are plans, and all were looked at as the file has them: what is silent now may speak there."""
+        asked = loaded.command_line
+        return bool(loaded.plans) and loaded.plan is None and not asked.over and not asked.params
 
     def judged(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Lints at their level; without those that are allowed."""

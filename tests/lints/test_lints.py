@@ -99,6 +99,17 @@ def test_of_several_names_only_the_unneeded_one_goes(tmp_path: Path) -> None:
         assert mended == allowing(rest, "  eval held {")
 
 
+def test_what_other_plans_need_is_not_told_as_unneeded(tmp_path: Path) -> None:
+    other = "\n# forge: allow never-fires\nplan other extends small {\n  eval.held.every = 2k steps\n}\n"
+    text = PLAN.replace(EVERY, "every = 5 steps") + other
+    assert codes(found(tmp_path, text)) == []
+    name = str(tmp_path / "a.forge")
+    assert codes(analyse(name, text=text, plan="small")) == []
+    assert codes(analyse(name, text=text, overrides=["eval.held.every=5 steps"])) == []
+    library = "forge 1\n\n# forge: allow never-fires\npartial plan base {\n  budget = { steps = 20 steps }\n}\n"
+    assert codes(found(tmp_path, library)) == []
+
+
 def test_errors_cannot_be_allowed(tmp_path: Path) -> None:
     text = PLAN.replace("plan small", "# forge: allow FP0301\nplan small").replace("lr = 1e-3", "lrr = 1e-3")
     assert ("FP0301", "error") in codes(found(tmp_path, text))
