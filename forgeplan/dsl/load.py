@@ -31,7 +31,7 @@ from forgeplan.dsl.plans import Plans
 from forgeplan.dsl.scope import Binding, LetBinding, ParamBinding, Scope
 from forgeplan.dsl.structure import OUTSIDE_PARAM
 from forgeplan.dsl.sweeps import Cell, cells_of
-from forgeplan.dsl.values import Poison
+from forgeplan.dsl.values import Poison, Value
 from forgeplan.dsl.view import Stack, View
 from forgeplan.spec.derived import Derived
 from forgeplan.spec.job import Job
@@ -191,6 +191,14 @@ class Loaded:
 
     def _report(self, fault: Diagnostic) -> None:
         self._keep(fault, "")
+
+    def constant(self, name: str) -> Value:
+        """The value of a `let` or `param` that this file declares; None where it has none."""
+        binding = self.module.scope.names.get(name)
+        if isinstance(binding, LetBinding | ParamBinding) and binding.span.file == self.module.name:
+            with suppress(Poison):
+                return self._file_evaluator().value_of(binding, binding.span)
+        return None
 
     def _keep(self, fault: Diagnostic, view: str) -> None:
         key = (fault.code, fault.message, fault.span)

@@ -37,7 +37,6 @@ CASES = {
     "a param": (put("lr = pe"), ["**param peak**", "Rate(1e-6 .. 1e-2) = 1e-3"]),
     "a name of the library": (put("{\n  cluster   = cpu_ho"), ["cpu_host** · std:clusters", "devices_per_node = 2"]),
     "an entry": (put("source = p"), ["**entry py**", "python_source"]),
-    "a number with a unit": (put("length = 6"), ["`64 tokens` is 64 tokens"]),
     "a node's field": (put("spl"), ["**eval.held.split**", "eval.held.split = 1%"]),
 }  # fmt: skip
 
@@ -51,6 +50,22 @@ def test_a_word_is_explained(tmp_path: Path, text: str, said: list[str]) -> None
 def test_an_assertion_shows_the_value_that_it_reads(tmp_path: Path) -> None:
     text = PLAN.replace("  eval held", f"  assert model.para{CURSOR}ms > 0\n  eval held")
     assert "model.params = " in hovered(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("4Ki tokens", "`4Ki tokens` is 4096 tokens"), ("2h", "`2h` is 7200"), ("1M", "`1M` is 1_000_000"), ("17", "")],
+)
+def test_a_number_is_written_out_where_that_says_more(tmp_path: Path, written: str, said: str) -> None:
+    found = hovered(tmp_path, f"forge 1\nlet x = {written[0]}{CURSOR}{written[1:]}\n")
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
+
+
+def test_a_computed_name_shows_its_value(tmp_path: Path) -> None:
+    text = PLAN.replace("let width = 64", "let half = 32\nlet width = half * 2 + 64")
+    assert "Its value is `128`." in hovered(tmp_path, text.replace("dim = width", f"dim = wid{CURSOR}th"))
+    assert "Its value is" not in hovered(tmp_path, text.replace("= half", f"= ha{CURSOR}lf"))
 
 
 def test_a_field_of_a_profile_shows_its_value_in_the_profile(tmp_path: Path) -> None:
@@ -87,6 +102,7 @@ def test_computed_values_stand_beside_what_they_follow_from(tmp_path: Path) -> N
     said = {name: str(hint.label) for name, hint in hints.items()}
     # 2·(4·64² + 3·64·ffn + 2·64) + 2·257·64 + 64, with ffn = 256 by default of 8/3·dim in multiples of 256
     assert said["batch"] == "accumulation 2 · 2 data ranks"
+    assert said["optimizer"] == "1.25 MiB of state on the fullest rank"
     assert said["cluster"] == "2 devices · dp_shard 2"
     assert said["model"].endswith("active")
     assert hints["batch"].position.character == len(lines[hints["batch"].position.line])

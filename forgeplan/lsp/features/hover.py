@@ -11,7 +11,9 @@ from forgeplan.diagnostics.codes import registered
 from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
+from forgeplan.dsl.symbols import Symbol
 from forgeplan.dsl.units import UNITS, show_amount
+from forgeplan.dsl.values import RecordLike, show
 from forgeplan.dsl.vocabulary import alternatives
 from forgeplan.lsp import docs
 from forgeplan.lsp.context import blocks_at
@@ -69,7 +71,18 @@ def _symbol(snapshot: Snapshot, at: int, workspace: Workspace) -> Iterator[tuple
     shown = there.text[span.start : span.end]
     if symbol.kind in ("let", "param", "entry", "imported", "variable"):
         text += f"\n\n```forge\n{shown if len(shown) <= LONGEST else shown[:LONGEST] + ' …'}\n```"
+    value = _constant(there, symbol)
+    if value and not shown.endswith(f" = {value}"):
+        text += f"\n\nIts value is `{value}`."
     yield one.span, text
+
+
+def _constant(there: Snapshot, symbol: Symbol) -> str:
+    """What a `let` or `param` of a file came to, where the file itself is the one that was analysed."""
+    if there.analysis is None or symbol.kind not in ("let", "param") or symbol.target.owner:
+        return ""
+    value = there.analysis.loaded.constant(symbol.target.name)
+    return "" if value is None or isinstance(value, RecordLike) else show(value)
 
 
 def _number(snapshot: Snapshot, at: int) -> Iterator[tuple[Span, str]]:
@@ -79,7 +92,9 @@ def _number(snapshot: Snapshot, at: int) -> Iterator[tuple[Span, str]]:
             factor, dimension = UNITS.get(node.unit or "", (1, None))
             base = show_amount(node.amount * factor)
             unit = f" {dimension}" if dimension is not None else ""
-            yield node.span, f"`{snapshot.text[node.span.start : node.span.end]}` is {base}{unit}"
+            written = snapshot.text[node.span.start : node.span.end]
+            if written.replace("_", "") != f"{base}{unit}".replace("_", ""):
+                yield node.span, f"`{written}` is {base}{unit}"
 
 
 def _nodes(node: syntax.Node) -> Iterator[syntax.Node]:

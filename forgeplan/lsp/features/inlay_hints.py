@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from forgeplan.compiler.wording import plan_text
+from forgeplan.compiler.wording import bytes_text, plan_text
 from forgeplan.dsl import syntax
 from forgeplan.lsp.places import job_of
 from forgeplan.lsp.snapshot import Snapshot
@@ -29,6 +29,11 @@ def _degrees(job: Job) -> str | None:
     return " · ".join(parts) or None
 
 
+def _states(job: Job) -> str | None:
+    states = job.derived.get("memory.states")
+    return f"{bytes_text(states)} of state on the fullest rank" if states is not None else None
+
+
 HINTS: dict[str, tuple[Callable[[Job], str | None], ...]] = {
     "model": (_value("model.params", "{} parameters"), _value("model.active_params", "{} active")),
     "batch": (
@@ -38,7 +43,7 @@ HINTS: dict[str, tuple[Callable[[Job], str | None], ...]] = {
     "mesh": (_degrees,),
     "cluster": (_value("cluster.devices", "{} devices"), _degrees),
     "budget": (_value("budget.steps", "{} steps"),),
-    "optimizer": (_value("memory.states", "{} of state on the fullest rank"),),
+    "optimizer": (_states,),
 }
 """By the field of a plan: what is shown behind its value. A hint whose value is not known is left out."""
 
