@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
+from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.dsl.formatter import format_text
 from forgeplan.importer.draft import Draft, identifier
 from forgeplan.importer.huggingface import HUGGINGFACE
@@ -15,6 +16,7 @@ from forgeplan.importer.kempnerforge import KEMPNERFORGE
 from forgeplan.importer.reading import detect, flatten, read
 from forgeplan.importer.report import Outcome, Report, Row
 from forgeplan.importer.rules import Format, Importing, Options
+from forgeplan.importer.spelling import shortened
 from forgeplan.importer.torchtitan import TORCHTITAN
 
 FORMATS: dict[str, Format] = {f.name: f for f in (KEMPNERFORGE, TORCHTITAN, HUGGINGFACE)}
@@ -38,6 +40,7 @@ def convert(text: str, path: str, options: Options, format: str | None = None) -
     """
     tables = read(text, path)
     reader = FORMATS[format or detect(tables, path)]
+    _check_sections(tables, reader, path)
     name = identifier(_stem(path, tables))
     nulls: dict[str, Any] = {}
     values: dict[str, Any] = {}
@@ -53,6 +56,15 @@ def convert(text: str, path: str, options: Options, format: str | None = None) -
         return Imported(None, report)
     this.draft.remarks = [*_remarks(report)]
     return Imported(format_text(this.draft.text(), name), report, this.is_open)
+
+
+def _check_sections(tables: dict[str, Any], reader: Format, path: str) -> None:
+    """Raises UsageError where a value stands for a whole section."""
+    sections = {section for section, dot, _ in (key.partition(".") for key in reader.rules) if dot}
+    plain = {key for key in reader.rules if "." not in key}
+    for key, value in tables.items():
+        if key in sections - plain and not (value is None or isinstance(value, dict)):
+            raise UsageError(f"{path}: {key} is {shortened(value)}, and must be a table")
 
 
 def _stem(path: str, tables: dict[str, object]) -> str:

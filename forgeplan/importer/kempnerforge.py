@@ -75,7 +75,7 @@ _TRAIN: dict[str, Rule] = {
     "scheduler.rex_alpha": Join("the schedule is not rex"),
 }
 _REST: dict[str, Rule] = {
-    "data.pack_sequences": Take("batch.pack", FLAG, default=False, ours="false"),
+    "data.pack_sequences": Join("a sequence is one document"),
     "data.num_workers": Ignore(_HOST),
     "data.pin_memory": Ignore(_HOST),
     "data.prefetch_factor": Ignore(_HOST),

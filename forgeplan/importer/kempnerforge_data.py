@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from forgeplan.importer.packing import pack
 from forgeplan.importer.rules import Importing
 from forgeplan.importer.spelling import STEP_COUNT, quoted
 
@@ -13,8 +14,10 @@ _NAMES = re.compile(r"\W+", re.ASCII)
 
 def sources(this: Importing) -> None:
     """One source, or several with their weights."""
-    folder = this.text("data.tokenizer_path", "")
-    if folder:
+    if this.flag("data.pack_sequences", False):
+        pack(this)
+        this.took("data.pack_sequences", "batch.pack = true")
+    if this.text("data.tokenizer_path", ""):
         this.lost("data.tokenizer_path", "tokenizer = bpe takes a tokenizer.json file, never a name that is fetched")
     tables = sorted({int(found[1]) for key in this.values if (found := re.match(r"data\.datasets\[(\d+)\]\.", key))})
     if tables:

@@ -50,7 +50,7 @@ def _no_constant(word: str) -> None:
 
 
 def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return text if text[:2].isupper() or text[:3] == "NaN" else text[:1].lower() + text[1:]
 
 
 def flatten(tables: Mapping[str, Any], at: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

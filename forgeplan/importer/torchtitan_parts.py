@@ -9,6 +9,7 @@ from typing import Any
 from forgeplan.dsl.units import show_amount
 from forgeplan.importer.cluster import place
 from forgeplan.importer.draft import Node
+from forgeplan.importer.packing import pack
 from forgeplan.importer.rules import Importing
 from forgeplan.importer.spelling import (
     PORTION,
@@ -145,9 +146,6 @@ def batch(this: Importing) -> None:
     if piped:
         this.took(micro_key, f"batch.micro = {spelt}")
     this.put("training.seq_len", "batch.length", TOKEN_COUNT.spell(length))
-    flavor = flavor_of(this.text("model.name", "llama3"), this.text("model.flavor", "debugmodel"))
-    if flavor is not None and flavor.packs:
-        this.draft.set("batch.pack", "true")
 
 
 def data(this: Importing) -> None:
@@ -159,6 +157,9 @@ def data(this: Importing) -> None:
             "of the folder, the tokenizer is read; weights are not",
         )  # fmt: skip
     this.lost("model.tokenizer_path", "tokenizer = bpe takes a tokenizer.json; this file is of another format")
+    flavor = flavor_of(this.text("model.name", "llama3"), this.text("model.flavor", "debugmodel"))
+    if flavor is not None and flavor.packs:
+        pack(this)
     name = this.text("training.dataset", "c4_test")
     _source(this, name, "training.dataset", "training.dataset_path", has_tokenizer=bool(folder))
     if not this.flag("validation.enabled", False) and not this.flag("validation.enable", False):
