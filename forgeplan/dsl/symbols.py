@@ -343,7 +343,7 @@ class _Walk:
 
     def _type(self, type_: syntax.TypeExpr | None, names: Names, plan: str) -> None:
         if type_ is not None:
-            for argument in type_.arguments:
+            for argument in type_.arguments if type_.name.text != "OneOf" else ():  # Its arguments are words.
                 self._expr(argument, names, plan)
             for parameter in type_.parameters:
                 self._type(parameter, names, plan)

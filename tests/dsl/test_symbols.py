@@ -164,3 +164,8 @@ def test_what_a_place_can_read_is_of_the_bodies_around_it() -> None:
     assert ("scale", "let") in visible
     assert ("w", "variable") not in visible
     assert ("w", "variable") in {(s.target.name, s.kind) for s in FILES["plans.forge"].visible(place(PLANS, "1: |w]"))}
+
+
+def test_words_that_a_param_may_be_are_not_read() -> None:
+    found = index("forge 1\nlet fast = 1\nparam mode: OneOf(fast, slow) = slow\n", "p.forge")
+    assert len(found.of(Target("fast"))) == 1

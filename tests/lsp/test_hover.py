@@ -170,3 +170,13 @@ def test_a_keyword_that_is_a_name_is_shown_as_one(tmp_path: Path) -> None:
     assert ("test", "keyword") not in found
     assert found.count(("test", "variable")) == 2
     assert ("plan", "property") in found
+
+
+def test_words_inside_of_a_text_have_their_kinds(tmp_path: Path) -> None:
+    text = 'forge 1\nlet a = 1\nplan p {\n  checkpoint = { path = "runs/${a}/${plan.name}" }\n}\n'
+    found = words(tmp_path, text)
+    at = found.index(("path", "property"))
+    assert [piece for piece in found[at + 1 :] if piece[1] != "operator"] == [
+        ('"runs/${', "string"), ("a", "variable"), ("}/${", "string"),
+        ("plan", "property"), (".", "string"), ("name", "property"), ('}"', "string"),
+    ]  # fmt: skip

@@ -6,6 +6,7 @@ editor's own grammar colours them.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from lsprotocol import types as lsp
@@ -70,18 +71,33 @@ def _comments(snapshot: Snapshot) -> Iterator[Piece]:
 
 def _of_tokens(snapshot: Snapshot, named: dict[int, Piece]) -> Iterator[Piece]:
     tokens = snapshot.parsed.raw
+    starts = sorted(named)
+
+    def inside(span: Span) -> list[int]:
+        return starts[bisect_right(starts, span.start) : bisect_left(starts, span.end)]
+
     for i, kind in enumerate(tokens.kinds):
         span = tokens.span(i)
         if span.start in named:
             yield named[span.start]
         elif kind == "STRING":
-            yield from _lines(span, snapshot.text, "string")
+            yield from _text(span, snapshot.text, [named[start] for start in inside(span)])
         elif kind == "NUMBER":
             yield span, "number", ()
         elif kind in _OPERATORS:
             yield span, "operator", ()
         elif kind in SOFT_KINDS or tokens.word(i) in RESERVED:
             yield span, "keyword", ()
+
+
+def _text(span: Span, text: str, embedded: list[Piece]) -> Iterator[Piece]:
+    """A text around the words of the expressions that it embeds."""
+    start = span.start
+    for piece in embedded:
+        yield from _lines(Span(span.file, start, piece[0].start), text, "string")
+        yield piece
+        start = piece[0].end
+    yield from _lines(Span(span.file, start, span.end), text, "string")
 
 
 def _lines(span: Span, text: str, kind: str) -> Iterator[Piece]:
@@ -95,7 +111,7 @@ def _lines(span: Span, text: str, kind: str) -> Iterator[Piece]:
 def _words(snapshot: Snapshot) -> Iterator[tuple[int, Piece]]:
     """Words by their offset; what stands later in this list wins."""
     stack: list[syntax.Node] = [snapshot.parsed.file]
-    functions: list[Span] = []
+    roots: list[tuple[int, Piece]] = []
     while stack:
         node = stack.pop()
         stack.extend(syntax.children(node))
@@ -107,15 +123,17 @@ def _words(snapshot: Snapshot) -> Iterator[tuple[int, Piece]]:
                 yield _piece(node.kind.span, "keyword")
             case syntax.NameRef(name=word, span=span) if word != "self":
                 yield _piece(span, "type" if kinds_of(word) else "enumMember")
-            case syntax.Member(name=name):
+            case syntax.Member(base=base, name=name):
                 yield _piece(name.span, "property")
+                if isinstance(base, syntax.NameRef) and base.name != "self":
+                    roots.append(_piece(base.span, "property"))
             case syntax.Call(function=syntax.NameRef(span=span)):
-                functions.append(span)
+                roots.append(_piece(span, "function"))
             case syntax.TypeExpr(name=name):
                 yield _piece(name.span, "type")
             case syntax.Number(unit_span=unit) if unit is not None:
                 yield _piece(unit, "number")
-    yield from (_piece(span, "function") for span in functions)
+    yield from roots
     declared = {symbol.span.start: symbol for symbol in snapshot.index.symbols}
     for occurrence in snapshot.index.occurrences:
         symbol = snapshot.index.declared(occurrence.target)
