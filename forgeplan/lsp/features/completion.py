@@ -163,7 +163,7 @@ class _Asked:
                 yield from (_item(name, _KIND.Field, insert=f"{name} = $0") for name in self._names_of("sources"))
             return
         is_path = context.statement[-1:] in (("DELETE",), ("AXIS",))
-        if place.block is not None:
+        if place.block is not None and (is_path or place.kind not in ("sweep", "test")):
             ready = [s for s in settings_of(place.block).values() if s.name not in context.written]
             for setting in sorted(ready, key=lambda s: not s.required):
                 yield _key(setting, place.path, is_path)
