@@ -14,10 +14,10 @@ from forgeplan.diagnostics.span import SCHEMA, Span
 from forgeplan.dsl import syntax
 from forgeplan.dsl.layers import Contribution
 from forgeplan.dsl.load import Loaded, deep_recursion
-from forgeplan.dsl.rewriting import take_out
 from forgeplan.dsl.scope import Scope
 from forgeplan.dsl.slots import Slot, default_expression
 from forgeplan.dsl.values import Poison
+from forgeplan.lints.deleting import deletion, statements
 
 RESTATES = lint_code("restates-value", "a statement changes the value that it sets", Level.ALLOW)
 
@@ -42,9 +42,10 @@ def restated(loaded: Loaded, source: Source) -> list[Diagnostic]:
                 whole = slot.found.whole
                 if whole is not None and whole.operation == "set" and whole.span.file == source.name:
                     found.setdefault(whole.span, []).append(_below(slot, whole))
-    deleted = [item.path.text for item in _items(loaded.module.file) if isinstance(item, syntax.Delete)]
+    every = list(statements(loaded.module.file))
+    deleted = [item.path.text for siblings, index in every if isinstance(item := siblings[index], syntax.Delete)]
     diagnostics = []
-    for siblings, index in _bodies(loaded.module.file):
+    for siblings, index in every:
         item = siblings[index]
         if not isinstance(item, syntax.Assign) or item.append or item.path.text in deleted:
             continue
@@ -52,7 +53,7 @@ def restated(loaded: Loaded, source: Source) -> list[Diagnostic]:
         first = below[0]
         if first is not None and all(below):
             text = source.text[item.span.start : item.span.end]
-            fix = Fix("delete it", (take_out(source.text, siblings, index),), Safety.SAFE)
+            fix = Fix("delete it", (deletion(source.text, siblings, index),), Safety.SAFE)
             place = [Label(first.place, "the same value")] if first.place is not None else []
             message = f"`{' '.join(text.split())}` repeats {first.said_by}"
             diagnostics.append(RESTATES.at(item.span, message, *place, fixes=fix))
@@ -100,17 +101,3 @@ def _is_constant(slot: Slot, expr: syntax.Expr, scope: Scope) -> bool:
             return False
         stack.extend(syntax.children(node))
     return True
-
-
-def _items(node: syntax.Node) -> Iterator[syntax.Item]:
-    return (siblings[index] for siblings, index in _bodies(node))
-
-
-def _bodies(root: syntax.Node) -> Iterator[tuple[tuple[syntax.Item, ...], int]]:
-    """Every statement, as one of those of its body."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        stack.extend(syntax.children(node))
-        siblings = tuple(child for child in syntax.children(node) if isinstance(child, syntax.Item))
-        yield from ((siblings, index) for index in range(len(siblings)))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from forgeplan.diagnostics.codes import lint_code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Safety
 from forgeplan.diagnostics.source import Source
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
-from forgeplan.dsl.symbols import Symbol, Target, index_of
+from forgeplan.dsl.symbols import Index, Symbol, index_of
+from forgeplan.lints.deleting import Siblings, deletion, statements
 
 UNUSED = lint_code("unused-name", "a `let`, `param` or import is read")
 _WORDS = {"let": "`let`", "param": "`param`", "import": "import", "imported": "import"}
@@ -20,52 +20,66 @@ def unused_names(file: syntax.File, source: Source) -> list[Diagnostic]:
     """Names of a file with a plan that runs; one without is there to be imported."""
     if not any(isinstance(item, syntax.Plan) and not item.partial for item in file.items):
         return []
+    places = {siblings[index].span: (siblings, index) for siblings, index in statements(file)}
     index = index_of(file, source.name)
-    readers: Counter[Target] = Counter(one.target for one in index.occurrences)
-    unread = (one for one in index.symbols if one.kind in _WORDS and readers[one.target] == 1)
-    return [UNUSED.at(one.span, _message(one), fixes=_fix(one, source)) for one in unread]
+    unread = _unread(index)
+    # One that others read goes after them.
+    return [
+        UNUSED.at(one.span, _message(one, readers), fixes=() if readers else _fix(one, file, places, source))
+        for one, readers in unread
+    ]
 
 
-def _message(symbol: Symbol) -> str:
-    return f"nobody reads the {_WORDS[symbol.kind]} `{symbol.target.name}`"
+def _unread(index: Index) -> list[tuple[Symbol, list[str]]]:
+    """Names that are not read, or only by such names, which are then named; in the order of the text."""
+    candidates = [one for one in index.symbols if one.kind in _WORDS]
+    reads = {one.target: [o.span for o in index.of(one.target) if o.span != one.span] for one in candidates}
+    unread: dict[Symbol, list[str]] = {}
+    while True:
+        new = {
+            one: readers
+            for one in candidates
+            if one not in unread and (readers := _readers(reads[one.target], unread)) is not None
+        }
+        if not new:
+            return [(one, unread[one]) for one in candidates if one in unread]
+        unread |= new
 
 
-def _fix(symbol: Symbol, source: Source) -> Fix:
+def _readers(places: list[Span], unread: Mapping[Symbol, list[str]]) -> list[str] | None:
+    """Which of the unread names have all the places in their statements; None if others read there too."""
+    names: dict[str, None] = {}
+    for place in places:
+        around = next((one for one in unread if _holds(one.item.span, place)), None)
+        if around is None:
+            return None
+        names[around.target.name] = None
+    return list(names)
+
+
+def _holds(whole: Span, part: Span) -> bool:
+    return whole.file == part.file and whole.start <= part.start and part.end <= whole.end
+
+
+def _message(symbol: Symbol, readers: list[str]) -> str:
+    what = f"the {_WORDS[symbol.kind]} `{symbol.target.name}`"
+    return f"only `{readers[0]}`, which nobody reads, reads {what}" if readers else f"nobody reads {what}"
+
+
+def _fix(symbol: Symbol, file: syntax.File, places: Mapping[Span, tuple[Siblings, int]], source: Source) -> Fix:
+    """To delete it. Another file may import what this one declares, and a command line set a param: a person knows."""
     item = symbol.item
+    is_public = isinstance(item, syntax.Let | syntax.Param) and any(item is one for one in file.items)
+    safety = Safety.ASK if is_public else Safety.SAFE
     if isinstance(item, syntax.FromImport) and len(item.names) > 1:
-        span = _without_comma(symbol.span, item, source.text)
-    else:
-        span = _with_lines(item.span, source)
-    return Fix("delete it", (Edit(span, ""),), Safety.SAFE)
+        return Fix("delete it", (Edit(_without_comma(symbol.span, item), ""),), safety)
+    return Fix("delete it", (deletion(source.text, *places[item.span]),), safety)
 
 
-def _without_comma(name: Span, item: syntax.FromImport, text: str) -> Span:
+def _without_comma(name: Span, item: syntax.FromImport) -> Span:
     """A name of several, with the comma that parts it from its neighbour."""
     spans = [one.span for one in item.names]
     place = next(i for i, one in enumerate(spans) if one.start == name.start)
     if place + 1 < len(spans):
         return Span(name.file, name.start, spans[place + 1].start)
     return Span(name.file, spans[place - 1].end, name.end)
-
-
-def _with_lines(span: Span, source: Source) -> Span:
-    """A statement with the doc comment above it, and its lines where nothing else stands on them."""
-    text = source.text
-    start, end = text.rfind("\n", 0, span.start) + 1, text.find("\n", span.end)
-    end = len(text) if end < 0 else end + 1
-    if text[start : span.start].strip() or text[span.end : end].strip():
-        return span
-    for line in _lines_above(start, text):
-        if not text[line:start].strip().startswith("##"):
-            break
-        start = line
-    if not text[end : text.find("\n", end) + 1].strip() and (start == 0 or text[:start].endswith("\n\n")):
-        end = max(end, text.find("\n", end) + 1)  # Of the empty lines around it one stays.
-    return Span(span.file, start, end)
-
-
-def _lines_above(start: int, text: str) -> Iterator[int]:
-    """Starts of the lines above one, upwards."""
-    while start > 0:
-        start = text.rfind("\n", 0, start - 1) + 1
-        yield start

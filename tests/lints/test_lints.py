@@ -31,6 +31,8 @@ plan small {
 }
 """
 EVERY = "every = 1k steps"
+QUIET = PLAN.replace(EVERY, "every = 5 steps")
+"""Without a fault."""
 
 
 def found(folder: Path, text: str, settings: str = "") -> Analysis:
@@ -173,6 +175,35 @@ def test_one_of_several_imported_names_goes_alone(tmp_path: Path, names: str) ->
     assert 'from "std:models" import llama2_7b\n' in mended
 
 
+def test_a_chain_of_names_that_ends_nowhere_is_told_as_a_whole(tmp_path: Path) -> None:
+    text = QUIET.replace("plan small", "let a = 1\nlet b = a\nlet c = a + b\n\nplan small")
+    told = found(tmp_path, text).diagnostics
+    assert [one.message for one in told] == [
+        "only `b`, which nobody reads, reads the `let` `a`",
+        "only `c`, which nobody reads, reads the `let` `b`",
+        "nobody reads the `let` `c`",
+    ]
+    assert [len(one.fixes) for one in told] == [0, 0, 1]
+    assert codes(found(tmp_path, text.replace("  eval", "  seed = c\n\n  eval"))) == []
+
+
+def test_what_others_may_read_is_deleted_only_on_request(tmp_path: Path) -> None:
+    text = QUIET.replace("plan small", 'import "std:models" as models\nlet a = 1\n\nplan small').replace(
+        "  eval", "  let inner = 3\n\n  eval"
+    )
+    safety = {one.message.split("`")[-2]: one.fixes[0].safety for one in found(tmp_path, text).diagnostics}
+    assert safety == {"models": Safety.SAFE, "a": Safety.ASK, "inner": Safety.SAFE}
+
+
+def test_a_statement_between_others_of_its_line_goes_with_its_comma(tmp_path: Path) -> None:
+    text = QUIET.replace("lr = 1e-3", "let a = 1, lr = 1e-3, let b = 2")
+    told = found(tmp_path, text).diagnostics
+    assert [one.code for one in told] == ["unused-name", "unused-name"]
+    (mended,) = apply([fix for one in told for fix in one.fixes], {str(one.span.file): text for one in told if one.span}
+                      ).texts.values()  # fmt: skip
+    assert mended == QUIET
+
+
 def test_a_file_that_is_there_to_be_imported_may_declare_what_it_likes(tmp_path: Path) -> None:
     assert codes(found(tmp_path, "forge 1\n\nlet a = 1\nlet b = 2\n\npartial plan base {}\n")) == []
 
@@ -231,7 +262,6 @@ def test_a_forge_toml_too_long_to_be_one_is_told(tmp_path: Path) -> None:
 
 
 TOLD = '[lints]\nrestates-value = "warn"\n'
-QUIET = PLAN.replace(EVERY, "every = 5 steps")
 
 
 def restated(folder: Path, text: str) -> tuple[list[str], str]:
