@@ -6,6 +6,7 @@ is about the whole file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from attrs import frozen
@@ -16,24 +17,25 @@ from forgeplan.diagnostics.source import Source, Sources
 from forgeplan.diagnostics.span import Span
 from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.dsl import syntax
+from forgeplan.dsl.lexer import Comment
 from forgeplan.dsl.parser import parse
 from forgeplan.lints.levels import lint_names
 
 UNNEEDED = lint_code("unneeded-allow", "an allowance silences a lint that would speak there")
-_MARK = "forge: allow"
+_MARK = re.compile(r"#\s*forge:\s*(\w+)?")
 
 
 @frozen
 class Allowance:
-    """A lint by name, the comment's word, and the text that it is about."""
+    """A lint by name, the comment's word, and the text that it is about: None where no statement is below it."""
 
     name: str
     word: Span
-    scope: Span
+    scope: Span | None
 
     def covers(self, found: Diagnostic) -> bool:
         place = found.span
-        if place is None or found.code != self.name or place.file != self.scope.file:
+        if place is None or self.scope is None or found.code != self.name or place.file != self.scope.file:
             return False
         return self.scope.start <= place.start <= self.scope.end
 
@@ -42,9 +44,26 @@ def allowances(sources: Sources) -> list[Allowance]:
     """Of every file that took part. Only files that have one are read again."""
     found: list[Allowance] = []
     for source in sources:
-        if _MARK in source.text and not source.name.startswith("<"):
-            found += _of_file(parse(source).file)
+        if _MARK.search(source.text) and not source.name.startswith("<"):
+            parsed = parse(source)
+            attached = list(_of_file(parsed.file))
+            known = {one.word for one in attached}
+            found += attached + [one for one in _of_comments(parsed.comments) if one.word not in known]
     return found
+
+
+def _of_comments(comments: Iterable[Comment]) -> Iterator[Allowance]:
+    """Every name after `# forge: allow`, and what stands in place of `allow` or of a name."""
+    for comment in comments:
+        mark = _MARK.match(comment.text)
+        if mark is None:
+            continue
+        words = list(re.finditer(r"[\w-]+", comment.text[mark.end() :])) if mark[1] == "allow" else []
+        for word in words:
+            start = comment.span.start + mark.end() + word.start()
+            yield Allowance(word[0], Span(comment.span.file, start, start + len(word[0])), None)
+        if not words:
+            yield Allowance("" if mark[1] == "allow" else mark[0], comment.span, None)
 
 
 def _of_file(file: syntax.File) -> Iterator[Allowance]:
@@ -64,25 +83,37 @@ def unneeded(
     spoken = list(spoken)
     faults = []
     for allowance in given:
-        if allowance.word.file != source.name:
+        is_loose = allowance.scope is None
+        if allowance.word.file != source.name or (is_loose and not is_whole):
             continue
-        message, help = _reason(allowance.name), ""
-        if message is None:
+        reason = _reason(allowance)
+        if reason is None:
             if not is_whole or any(allowance.covers(found) for found in spoken):
                 continue
-            message = f"`{allowance.name}` has nothing to say here"
-        elif meant := nearest(allowance.name, lint_names()):
-            help = did_you_mean(meant)
-        fix = Fix("delete it", (Edit(_to_delete(allowance.word, source.text), ""),), Safety.SAFE)
-        faults.append(UNNEEDED.at(allowance.word, message, help=help or (), fixes=fix))
+            reason = f"`{allowance.name}` has nothing to say here", ""
+        message, help = reason
+        fixes: tuple[Fix, ...] = ()
+        if not is_loose:
+            fixes = (Fix("delete it", (Edit(_to_delete(allowance.word, source.text), ""),), Safety.SAFE),)
+        faults.append(UNNEEDED.at(allowance.word, message, help=help or (), fixes=fixes))
     return faults
 
 
-def _reason(name: str) -> str | None:
-    """Why a name cannot be allowed; None for a lint."""
-    if name in lint_names():
-        return None
-    return f"{name} is an error, and errors cannot be allowed" if name in registered() else f"there is no lint `{name}`"
+def _reason(allowance: Allowance) -> tuple[str, str] | None:
+    """Why a lint cannot be allowed so, with what to do; None where it can."""
+    name = allowance.name
+    if not name:
+        return "no lint is named", "`# forge: allow NAME`, with the name that stands in the message"
+    if name.startswith("#"):
+        return f"`{name}` is nothing that a comment can say to forgeplan", "`# forge: allow NAME` silences a lint"
+    if name not in lint_names():
+        meant = nearest(name, lint_names())
+        is_error = name in registered()
+        message = f"{name} is an error, and errors cannot be allowed" if is_error else f"there is no lint `{name}`"
+        return message, did_you_mean(meant) if meant and not is_error else ""
+    if allowance.scope is None:
+        return "no statement is directly below, so that this allows nothing", "put it on the line above the statement"
+    return None
 
 
 def _to_delete(word: Span, text: str) -> Span:

@@ -101,6 +101,25 @@ def test_of_several_names_only_the_unneeded_one_goes(tmp_path: Path) -> None:
         assert mended == allowing(rest, "  eval held {")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (QUIET + "# forge: allow never-fires\n", "no statement is directly below"),
+        (QUIET.replace("\nplan", "\n# forge: allow never-fires\n\nplan"), "no statement is directly below"),
+        (QUIET.replace("}\n\n  eval", "}  # forge: allow never-fires\n\n  eval"), "no statement is directly below"),
+        (QUIET.replace("  eval", "  # forge: allow\n  eval"), "no lint is named"),
+        (QUIET.replace("  eval", "  # forge: deny never-fires\n  eval"), "`# forge: deny` is nothing that"),
+    ],
+    ids=["end", "gap", "behind", "nameless", "deny"],
+)
+def test_a_comment_that_allows_nothing_is_told(tmp_path: Path, text: str, message: str) -> None:
+    (fault,) = found(tmp_path, text).diagnostics
+    assert fault.code == "unneeded-allow"
+    assert fault.message.startswith(message)
+    assert fault.help
+    assert fault.fixes == ()
+
+
 def test_what_other_plans_need_is_not_told_as_unneeded(tmp_path: Path) -> None:
     other = "\n# forge: allow never-fires\nplan other extends small {\n  eval.held.every = 2k steps\n}\n"
     text = PLAN.replace(EVERY, "every = 5 steps") + other
