@@ -68,8 +68,9 @@ def files_of(page: Page, section: str) -> dict[str, str]:
 
 
 def without_markers(files: dict[str, str]) -> dict[str, str]:
-    """The files as a user would have written them."""
-    return {name: re.sub(rf" *{_MARKER.pattern[:-1]}(?m:$)", "", text) for name, text in files.items()}
+    """The files as a user would have written them: lines that are a marker alone go as a whole."""
+    marker = rf" *{_MARKER.pattern[:-1]}(?m:$)"
+    return {name: re.sub(rf"(?m:^){marker}\n|{marker}", "", text) for name, text in files.items()}
 
 
 def announced(files: dict[str, str]) -> list[Reported]:
