@@ -51,7 +51,9 @@ def convert(text: str, path: str, options: Options, format: str | None = None) -
     rows = {**this.rows, **{key: Row(key, "null", Outcome.IGNORED, "", "left to its default") for key in nulls}}
     ordered = tuple(rows[key] for key, _ in flatten(tables))
     refused = tuple(this.refused)
-    report = Report(path, reader.name, "" if refused else name, ordered, tuple(this.assumed), refused)
+    report = Report(
+        path, reader.name, "" if refused else name, ordered, tuple(this.defaults), tuple(this.assumed), refused
+    )
     if refused:
         return Imported(None, report)
     this.draft.remarks = [*_remarks(report)]

@@ -45,6 +45,8 @@ class Report:
     plan: str
     """Name of the plan; empty where none could be made."""
     rows: tuple[Row, ...]
+    defaults: tuple[str, ...]
+    """Keys that the file leaves out, with what its program takes then: `training.steps: budget.steps = 10k steps`."""
     assumed: tuple[str, ...]
     """What the source does not say and the plan must: one sentence each."""
     refused: tuple[str, ...] = ()
@@ -70,6 +72,7 @@ def to_json(report: Report) -> dict[str, Any]:
             }
             for row in report.rows
         ],
+        "defaults": list(report.defaults),
         "assumed": list(report.assumed),
         "refused": list(report.refused),
     }
@@ -85,6 +88,9 @@ def render(report: Report, width: int) -> str:
         entries = _by_reason(rows) if outcome in _BRIEF else [_entry(row) for row in rows]
         if entries:
             blocks.append(_block(outcome.value, entries, width))
+    if report.defaults:
+        heading = f"taken from the defaults of {report.format}"
+        blocks.append(_block(heading, [[text] for text in report.defaults], width))
     if report.assumed:
         blocks.append(_block("assumed, as the file does not say it", [[text] for text in report.assumed], width))
     return "\n\n".join(blocks)

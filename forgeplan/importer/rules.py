@@ -82,6 +82,7 @@ class Importing:
     options: Options
     draft: Draft
     rows: dict[str, Row] = Factory(dict)
+    defaults: list[str] = Factory(list)
     assumed: list[str] = Factory(list)
     refused: list[str] = Factory(list)
     is_open: bool = False
@@ -136,6 +137,8 @@ class Importing:
         known = key in self.values
         self.draft.set(path, text, comment or ("" if known else f"default of {self.format}"))
         self.took(key, f"{path} = {text}", how)
+        if not known:
+            self.defaults.append(f"{key}  →  {path} = {text}")
 
 
 Part = Callable[[Importing], None]
