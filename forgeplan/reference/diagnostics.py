@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from forgeplan.diagnostics.codes import registered
 from forgeplan.diagnostics.pages import all_codes, page
 
 FAMILIES = {
@@ -27,12 +28,14 @@ def diagnostics_page() -> str:
     parts = [
         "# Reference of diagnostics",
         "Every code, with the rule that a plan or a run with this code breaks. Behind each link: the reason, a plan"
-        " that fails and one that passes, as `forgeplan explain CODE` prints it. Codes are errors or refusals; lints"
-        " are warnings.",
+        " that fails and one that passes, as `forgeplan explain CODE` prints it. Codes are errors or refusals. Lints"
+        " are silent, warnings or errors, as their level says, and `forge.toml` may give them another.",
     ]
     for family, codes in groupby(sorted(all_codes(), key=_order), key=family_of):
-        rows = [f"| [{code}](../diagnostics/{code}.md) | {_rule(code)} |" for code in codes]
-        parts += [f"## {family}", "\n".join(["| code | rule |", "| --- | --- |", *rows])]
+        columns = ("lint", "level", "rule") if family == _LINTS else ("code", "rule")
+        head = [f"| {' | '.join(columns)} |", f"| {' | '.join('---' for _ in columns)} |"]
+        rows = [f"| [{code}](../diagnostics/{code}.md) | {_level(code)}{_rule(code)} |" for code in codes]
+        parts += [f"## {family}", "\n".join([*head, *rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -40,6 +43,16 @@ def family_of(code: str) -> str:
     if not code.startswith("FP"):
         return _LINTS
     return FAMILIES.get(code[:4], _OTHERS)
+
+
+def _level(code: str) -> str:
+    """The cell with the level of a lint where no project says otherwise; nothing for an error."""
+    import forgeplan.lints.judge  # noqa: F401  (registers the lints of the text)
+    from forgeplan.compiler.invariants.registry import invariants
+
+    invariants()
+    known = registered().get(code)
+    return f"{known.level.value} | " if known is not None and known.level is not None else ""
 
 
 def _order(code: str) -> tuple[bool, bool, str]:
