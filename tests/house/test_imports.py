@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLAN = ROOT / "plans" / "quickstart.forge"
+CONFIGURATION = ROOT / "tests" / "importer" / "configs" / "torchtitan" / "llama3_8b_float8.toml"
 FOR_TRAINING = {"torch", "torchao", "datasets", "transformers", "tokenizers", "safetensors", "tensorboard", "numpy"}
 COMMANDS = {
     "lint": ["lint", str(PLAN)],
@@ -24,6 +25,7 @@ COMMANDS = {
     "schema": ["schema"],
     "hash": ["hash", str(PLAN)],
     "diff": ["diff", str(PLAN), str(PLAN)],
+    "import": ["import", str(CONFIGURATION), "-o", "mine.forge"],
     "test": ["test", str(PLAN)],
     "new": ["new", "mine.forge"],
     "dry run": ["run", str(PLAN), "--dry-run"],
