@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from forgeplan.compiler.changes import Change
 from forgeplan.compiler.facts import Fact, Facts
 from forgeplan.compiler.invariants.registry import Finding, lint
 from forgeplan.compiler.wording import listing
@@ -13,6 +14,8 @@ from forgeplan.spec import types as t
 
 _DECIMAL = re.compile(r"\d\s*(?:[kMBT]\b|[kMGT]B\b)")
 _BINARY = re.compile(r"\d\s*[KMGT]i(?:B\b|\b)")
+_PLAIN = re.compile(r"([\d_]+)([kMBT])(\s*tokens?)")
+_BINARY_OF = {"k": "Ki", "M": "Mi", "B": "Gi", "T": "Ti"}
 _RELATIONS = (("batch.global", "batch.length"), ("batch.length", "model.context"))
 """Values that have to divide or to hold one another."""
 
@@ -20,9 +23,10 @@ _RELATIONS = (("batch.global", "batch.length"), ("batch.length", "model.context"
 @lint("absolute-path", "input files are found from the project's folder")
 def absolute_path(facts: Facts) -> Iterator[Finding]:
     for path, leaf in facts.leaves.items():
+        if not isinstance(leaf.value, str) or not leaf.value.startswith(("/", "~")):
+            continue
         setting = facts.setting(path)
-        is_input = setting is not None and isinstance(setting.type, t.PathText) and not setting.type.output
-        if is_input and isinstance(leaf.value, str) and leaf.value.startswith(("/", "~")):
+        if setting is not None and isinstance(setting.type, t.PathText) and not setting.type.output:
             yield absolute_path.at(
                 f'"{leaf.value}" is a place of one machine',
                 facts[path],
@@ -41,7 +45,14 @@ def mixed_decimal_binary(facts: Facts) -> Iterator[Finding]:
                 f"{listing((fact.equation for fact in pair), ' and ')}",
                 *pair,
                 help=("k, M and B are powers of ten; Ki, Mi and Gi of two",),
+                changes=[Change(f.path, binary) for f in pair if (binary := _in_powers_of_two(f))],
             )
+
+
+def _in_powers_of_two(fact: Fact) -> str:
+    """`2M tokens` as `2Mi tokens`; nothing for what is no such number."""
+    number = _PLAIN.fullmatch(fact.origin.text if fact.origin else "")
+    return f"{number[1]}{_BINARY_OF[number[2]]}{number[3]}" if number else ""
 
 
 def _kind(fact: Fact) -> str:
