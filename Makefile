@@ -43,6 +43,7 @@ bench: $(VENV)/.dev ## a training step beside a bare PyTorch loop
 bench-language: $(VENV)/.dev ## lines a second, milliseconds of a compilation
 	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.compilation
+	$(BIN)/python -m benchmarks.editor
 
 # The sources are staged where what npm installs may lie; with that in place nothing is fetched any more.
 VSCODE := build/vscode

@@ -103,6 +103,8 @@ class Facts:
     """Folders outside the project that `forge.toml` opens for output."""
     results: Callable[[str], Any] = field(default=lambda name: {}[name], eq=False, repr=False)
     """The result of an analysis, by its name."""
+    _settings: dict[str, Setting | None] = field(factory=dict, eq=False, repr=False, alias="settings")
+    """Those that were asked for; the same leaves have the same settings."""
     legal: Callable[[Sequence[Mapping[str, Any]]], list[Mapping[str, Any]]] = field(
         default=lambda candidates: [], eq=False, repr=False
     )
@@ -155,7 +157,9 @@ class Facts:
 
     def setting(self, path: str) -> Setting | None:
         """What the schema says about the field at a path."""
-        return setting_at(path, self.leaves)
+        if path not in self._settings:
+            self._settings[path] = setting_at(path, self.leaves)
+        return self._settings[path]
 
     def place(self, *paths: str) -> Span:
         """A span for a part of the plan: its own, or that of the first value below it that a file wrote.

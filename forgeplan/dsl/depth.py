@@ -42,4 +42,3 @@ def too_deep(roots: Iterable[syntax.Node]) -> Diagnostic | None:
             return FP0112.at(span, f"an expression is nested deeper than {MAX_DEPTH} levels", help=help)
         stack.extend((child, depth) for child in syntax.children(node))
     return None
-

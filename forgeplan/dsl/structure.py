@@ -229,7 +229,7 @@ def _in_range_as_float(value: Quantity, place: Place) -> None:
 def show_interval(within: t.Interval, dimension: Dimension = NUMBER) -> str:
     """A range in words, its ends in the units of `dimension`."""
 
-    def end(amount: Fraction) -> str:
+    def end(amount: int | Fraction) -> str:
         return show(Quantity(amount, dimension))
 
     if within.high is None and within.low is not None:

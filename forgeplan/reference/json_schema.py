@@ -135,7 +135,7 @@ def _bounds(within: t.Interval | None) -> Schema:
     return found
 
 
-def _plain(bound: Fraction) -> int | float:
+def _plain(bound: int | Fraction) -> int | float:
     return bound.numerator if bound.denominator == 1 else float(bound)
 
 

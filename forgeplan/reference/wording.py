@@ -102,7 +102,7 @@ def range_text(interval: t.Interval, type_: t.FieldType) -> str:
     return f"{low} .. {high}"
 
 
-def _end(value: Fraction, type_: t.FieldType) -> str:
+def _end(value: int | Fraction, type_: t.FieldType) -> str:
     dimension = _only_dimension(type_)
     if dimension == SHARE:
         return f"{value * 100}%"

@@ -15,6 +15,7 @@ from typing import TypeVar
 T = TypeVar("T", bound=type)
 
 _components: dict[tuple[str, str], type] = {}
+_of_kind: dict[str, dict[str, type]] = {}
 _aliases: dict[tuple[str, str], str] = {}
 
 
@@ -27,6 +28,7 @@ def component(kind: str, name: str, aliases: tuple[str, ...] = ()) -> Callable[[
     def register(block: T) -> T:
         if _components.setdefault((kind, name), block) is not block:
             raise ValueError(f"the {kind} {name!r} is registered twice")
+        _of_kind.pop(kind, None)
         block.kind, block.tag = kind, name  # type: ignore[attr-defined]
         _aliases.update({(kind, alias): name for alias in aliases})
         return block
@@ -37,7 +39,9 @@ def component(kind: str, name: str, aliases: tuple[str, ...] = ()) -> Callable[[
 def components(kind: str) -> dict[str, type]:
     """All components of a kind, by name."""
     _discover()
-    return {name: block for (k, name), block in sorted(_components.items()) if k == kind}
+    if kind not in _of_kind:
+        _of_kind[kind] = {name: block for (k, name), block in sorted(_components.items()) if k == kind}
+    return _of_kind[kind]
 
 
 def component_called(alias: str, kind: str) -> str | None:

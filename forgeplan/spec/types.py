@@ -26,20 +26,15 @@ class FieldType(ABC):
 class Interval(FieldType):
     """A range such as `[1, )`, `(0, 1]`; None is unbounded."""
 
-    low: Fraction | None
-    high: Fraction | None
+    low: int | Fraction | None
+    high: int | Fraction | None
     low_open: bool = False
     high_open: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Interval:
         low, high = (part.strip() for part in text[1:-1].split(","))
-        return cls(
-            Fraction(low) if low else None,
-            Fraction(high) if high else None,
-            text[0] == "(",
-            text[-1] == ")",
-        )
+        return cls(_exact(low), _exact(high), text[0] == "(", text[-1] == ")")
 
     def contains(self, value: int | Fraction) -> bool:
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
@@ -50,6 +45,12 @@ class Interval(FieldType):
         if self.high is None and self.low is not None:
             return f"{'>' if self.low_open else '≥'} {self.low}"
         return f"{'(' if self.low_open else '['}{self.low}, {self.high}{')' if self.high_open else ']'}"
+
+
+def _exact(text: str) -> int | Fraction | None:
+    """A bound as written; an int where it is whole, which is compared many times faster."""
+    number = Fraction(text) if text else None
+    return int(number) if number is not None and number.denominator == 1 else number
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 import click
@@ -27,5 +28,9 @@ def command(level: str) -> int:
     from forgeplan.cli.main import version
 
     logging.basicConfig(level=level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    make_server(version()).start_io()
+    server = make_server(version())
+    # What is loaded by now stays, and what analyses leave is collected while nobody types (see lsp/analyses.py).
+    gc.freeze()
+    gc.disable()
+    server.start_io()
     return ExitCode.FINE

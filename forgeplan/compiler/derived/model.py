@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from forgeplan.compiler.derived import derived
@@ -42,4 +43,10 @@ def active_params(model: Any) -> int:
 @derived("flops.per_token", COUNT, "model", "batch.length")
 def flops_per_token(model: Any, length: int) -> int:
     """Floating-point operations of forward and backward, a token, attention without the causal half."""
+    return _flops(model, length)
+
+
+@lru_cache(maxsize=64)
+def _flops(model: Any, length: int) -> int:
+    """Asked in every view of a plan, and for every other value that is tried."""
     return int(model.flops_per_token(length))

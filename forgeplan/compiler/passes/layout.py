@@ -98,7 +98,7 @@ def layout_of(model: Any, mesh: Mesh, apply: Iterable[Any]) -> Layout | None:
     held = tuple(stages_of_rank(pp.schedule, pp.stages_per_rank, mesh.pp, p) for p in positions) or ((0,),)
     if stages is None or sorted(chain(*held)) != list(range(len(stages))) or mesh.expert_fold % mesh.ep:
         return None
-    kinds = frozenset((p.shape, p.cut) for p in parameters_of(model).all)
+    kinds = parameters_of(model).kinds
     found = Layout(mesh, tp.sequence, tp.kv, stages, held, fsdp.reshard, fsdp.offload, kinds)
     if not all(_is_even(found.division(*kind)) for kind in kinds):
         return None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from attrs import frozen
 
 from forgeplan.compiler.passes.manager import Results, analysis
+from forgeplan.spec.cut import Cut
 from forgeplan.spec.model.parameter import Parameter
 
 
-@frozen
+@frozen(slots=False)
 class Parameters:
     """All stored parameters of a model, in the order of its modules; a tied head is no parameter of its own."""
 
@@ -22,6 +23,11 @@ class Parameters:
     of multi-token prediction."""
     num_matmul: int
     """Numbers that a token meets in matrix products in training: without the input embedding; a tied head counts."""
+
+    @cached_property
+    def kinds(self) -> frozenset[tuple[tuple[int, ...], Cut]]:
+        """Shapes and cuts that occur: layers are alike, so they are few."""
+        return frozenset((p.shape, p.cut) for p in self.all)
 
 
 @lru_cache(maxsize=64)

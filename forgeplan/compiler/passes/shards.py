@@ -74,6 +74,7 @@ class Shards:
         return sum(self.resident) + self.gathered_bytes
 
 
+@lru_cache(maxsize=64)
 def shards_of(model: Any, layout: Layout, precision: Any, num_moments: int) -> Shards:
     """The shards of a model under a layout; `precision` has params, compute, reduce and moments."""
     classes = rank_classes(model, layout, precision, num_moments)
