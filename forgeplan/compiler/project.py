@@ -20,7 +20,7 @@ def _roots(settings: Path, modified: int) -> tuple[Path, ...]:
     import tomllib
 
     try:
-        roots = tomllib.loads(settings.read_text("utf-8")).get("outputs", {}).get("roots", [])
-    except (ValueError, AttributeError):
+        roots = tomllib.loads(settings.read_text("utf-8-sig")).get("outputs", {}).get("roots", [])
+    except (ValueError, AttributeError, RecursionError):
         return ()
     return tuple(settings.parent / root for root in roots if isinstance(root, str)) if isinstance(roots, list) else ()

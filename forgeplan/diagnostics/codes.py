@@ -78,6 +78,11 @@ def _register(new: Code) -> Code:
     return new
 
 
+def find(id: str) -> Code | None:
+    """A code declared by the modules imported so far."""
+    return _registry.get(id)
+
+
 def registered() -> dict[str, Code]:
     """All codes declared by the modules imported so far, by id."""
     return dict(sorted(_registry.items()))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from forgeplan.diagnostics.codes import lint_code, registered
+from forgeplan.diagnostics.codes import find, lint_code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Safety
 from forgeplan.diagnostics.source import Source, Sources
 from forgeplan.diagnostics.span import Span
@@ -19,7 +19,7 @@ from forgeplan.diagnostics.suggest import did_you_mean, nearest
 from forgeplan.dsl import syntax
 from forgeplan.dsl.lexer import Comment
 from forgeplan.dsl.parser import parse
-from forgeplan.lints.levels import lint_names
+from forgeplan.lints.levels import is_lint, lint_names
 
 UNNEEDED = lint_code("unneeded-allow", "an allowance silences a lint that would speak there")
 _MARK = re.compile(r"#\s*forge:\s*(\w+)?")
@@ -80,7 +80,9 @@ def unneeded(
     given: Iterable[Allowance], spoken: Iterable[Diagnostic], source: Source, is_whole: bool
 ) -> list[Diagnostic]:
     """Allowances of a file that silence nothing. Where the file has errors, lints may be silent because of them."""
-    spoken = list(spoken)
+    by_code: dict[str, list[Diagnostic]] = {}
+    for found in spoken:
+        by_code.setdefault(found.code, []).append(found)
     faults = []
     for allowance in given:
         is_loose = allowance.scope is None
@@ -88,7 +90,7 @@ def unneeded(
             continue
         reason = _reason(allowance)
         if reason is None:
-            if not is_whole or any(allowance.covers(found) for found in spoken):
+            if not is_whole or any(allowance.covers(found) for found in by_code.get(allowance.name, ())):
                 continue
             reason = f"`{allowance.name}` has nothing to say here", ""
         message, help = reason
@@ -106,9 +108,9 @@ def _reason(allowance: Allowance) -> tuple[str, str] | None:
         return "no lint is named", "`# forge: allow NAME`, with the name that stands in the message"
     if name.startswith("#"):
         return f"`{name}` is nothing that a comment can say to forgeplan", "`# forge: allow NAME` silences a lint"
-    if name not in lint_names():
+    if not is_lint(name):
         meant = nearest(name, lint_names())
-        is_error = name in registered()
+        is_error = find(name) is not None
         message = f"{name} is an error, and errors cannot be allowed" if is_error else f"there is no lint `{name}`"
         return message, did_you_mean(meant) if meant and not is_error else ""
     if allowance.scope is None:

@@ -61,10 +61,17 @@ class Judge:
     def judged(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Lints at their level; without those that are allowed."""
         kept = []
+        allowed: dict[str, list[Allowance]] = {}
+        for allowance in self.allowances:
+            allowed.setdefault(allowance.name, []).append(allowance)
         for one in (without(self.keys, one) for one in found):
             level = self.levels.of(one.code)
             if level is None:
                 kept.append(one)
-            elif level is not Level.ALLOW and not any(allowance.covers(one) for allowance in self.allowances):
-                kept.append(attrs.evolve(one, severity=Severity.ERROR) if level is Level.DENY else one)
+            elif level is not Level.ALLOW and not any(a.covers(one) for a in allowed.get(one.code, ())):
+                kept.append(self._denied(one) if level is Level.DENY else one)
         return kept
+
+    def _denied(self, one: Diagnostic) -> Diagnostic:
+        says = (f'`{one.code} = "deny"` in forge.toml makes it an error',) if one.code in self.levels.by_name else ()
+        return attrs.evolve(one, severity=Severity.ERROR, notes=(*one.notes, *says))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
 from forgeplan.compiler.invariants.registry import invariants
-from forgeplan.diagnostics.codes import Level, code, registered
+from forgeplan.diagnostics.codes import Level, code, find, registered
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from forgeplan.diagnostics.source import Sources
 from forgeplan.diagnostics.span import Span
@@ -20,6 +20,8 @@ from forgeplan.dsl.imports import shown
 
 UNREADABLE = code("FP0214", "forge.toml can be read, and gives levels to lints that exist")
 MAX_BYTES = 1 << 20
+TABLES = ("lints", "outputs")
+"""What a `forge.toml` may hold."""
 
 
 @frozen
@@ -30,8 +32,14 @@ class Levels:
 
     def of(self, name: str) -> Level | None:
         """None for what is no lint."""
-        known = registered().get(name)
+        known = find(name)
         return None if known is None or known.level is None else self.by_name.get(name, known.level)
+
+
+def is_lint(name: str) -> bool:
+    invariants()
+    known = find(name)
+    return known is not None and known.level is not None
 
 
 def lint_names() -> list[str]:
@@ -47,24 +55,27 @@ def read_levels(project: Path, sources: Sources, unsaved: Mapping[str, str] = {}
     """
     file = project / "forge.toml"
     text = unsaved.get(str(file.resolve()))
-    if text is None:
-        try:
-            text = _read(file)
-        except (OSError, UnicodeDecodeError, ValueError) as reason:
-            return Levels({}), [UNREADABLE.at(None, f"{shown(file)} cannot be read: {reason}")]
-    if "lints" not in text:
-        return _whole(text, file, sources)
     try:
-        found = tomllib.loads(text).get("lints", {})
+        text = _read(file) if text is None else text
+    except (OSError, ValueError) as reason:
+        return Levels({}), [UNREADABLE.at(None, f"{shown(file)} cannot be read: {_words(reason)}")]
+    settings = _Settings(text, shown(file), sources)
+    try:
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as reason:
-        return Levels({}), [_broken(str(reason), text, file, sources)]
+        return Levels({}), [settings.broken(str(reason))]
+    except RecursionError:
+        return Levels({}), [settings.broken("it is nested too deep")]
+    faults = [settings.unknown(name, TABLES, "table") for name in tables if name not in TABLES]
+    found = tables.get("lints", {})
     if not isinstance(found, dict):
-        return Levels({}), [_at("lints", text, file, sources, "`lints` is a table of names and levels")]
-    return _levels(found, text, file, sources)
+        return Levels({}), [*faults, settings.at("lints", "`lints` is a table of names and levels")]
+    levels, more = _levels(found, settings)
+    return Levels(levels), [*faults, *more]
 
 
 def _read(file: Path) -> str:
-    """The text of a file, "" if there is none. Raises OSError, UnicodeDecodeError, and ValueError if it is too long."""
+    """The text of a file, "" if there is none. Raises OSError, and ValueError if it is too long or no UTF-8."""
     if not file.is_file():
         return ""
     with file.open("rb") as opened:
@@ -74,60 +85,67 @@ def _read(file: Path) -> str:
     return data.decode("utf-8-sig")
 
 
-def _whole(text: str, file: Path, sources: Sources) -> tuple[Levels, list[Diagnostic]]:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as reason:
-        return Levels({}), [_broken(str(reason), text, file, sources)]
-    return Levels({}), []
+def _words(reason: Exception) -> str:
+    if isinstance(reason, UnicodeDecodeError):
+        return f"byte {reason.start} is not UTF-8"
+    return (reason.strerror or str(reason)) if isinstance(reason, OSError) else str(reason)
 
 
-def _levels(found: Mapping[str, Any], text: str, file: Path, sources: Sources) -> tuple[Levels, list[Diagnostic]]:
+def _levels(found: Mapping[str, Any], settings: _Settings) -> tuple[dict[str, Level], list[Diagnostic]]:
     levels: dict[str, Level] = {}
     faults = []
     known = [level.value for level in Level]
     for name, value in found.items():
-        if name not in lint_names():
-            faults.append(_unknown(name, text, file, sources))
+        if not is_lint(name) and find(name) is not None:
+            faults.append(settings.at(name, f"{name} is an error, and errors have no level"))
+        elif not is_lint(name):
+            faults.append(settings.unknown(name, lint_names(), "lint"))
         elif value not in known:
-            message = f"the level of `{name}` is {choice(known)}, not {value!r}"
-            faults.append(_at(name, text, file, sources, message))
+            said = f"`{value}`" if isinstance(value, str) else "a value of another type"
+            faults.append(settings.at(name, f"the level of `{name}` is {choice(known)}, not {said}"))
         else:
             levels[name] = Level(value)
-    return Levels(levels), faults
+    return levels, faults
 
 
-def _unknown(name: str, text: str, file: Path, sources: Sources) -> Diagnostic:
-    if name in registered():
-        return _at(name, text, file, sources, f"{name} is an error, and errors have no level")
-    meant = nearest(name, lint_names())
-    help = did_you_mean(meant) if meant else f"lints are {choice(lint_names())}"
-    found = _at(name, text, file, sources, f"there is no lint `{name}`", help)
-    span = found.span
-    if meant is None or span is None:
-        return found
-    fix = Fix(f"write `{meant}`", (Edit(span, meant),))
-    return UNREADABLE.at(span, found.message, help=help, fixes=fix)
+@frozen
+class _Settings:
+    """The text of a `forge.toml`, shown where something is wrong in it."""
 
+    text: str
+    name: str
+    sources: Sources
 
-def _at(name: str, text: str, file: Path, sources: Sources, message: str, help: str | Iterable[str] = ()) -> Diagnostic:
-    """A fault at the line of a key."""
-    source = sources.add(shown(file), text)
-    section = re.search(r"(?m)^\s*\[?\s*lints\b", text)
-    key = re.compile(rf"(?m)(?:^|[{{,\s\"'.]){re.escape(name)}(?=[\"'\s=.\]]|$)").search(
-        text, section.start() if section else 0
-    )
-    start = text.index(name, key.start()) if key else 0
-    return UNREADABLE.at(Span(source.name, start, start + (len(name) if key else 1)), message, help=help)
+    def at(self, key: str, message: str, help: str = "") -> Diagnostic:
+        """A fault at the place of a key, as far as it can be found."""
+        self.sources.add(self.name, self.text)
+        return UNREADABLE.at(self._span(key), message, help=help or ())
 
+    def unknown(self, key: str, known: Sequence[str], kind: str) -> Diagnostic:
+        """A fault of a key that is none of the known ones."""
+        meant = nearest(key, known)
+        help = did_you_mean(meant) if meant else f"there are {choice(known)}"
+        found = self.at(key, f"there is no {kind} `{key}`", help)
+        span = self._span(key)
+        if meant is None or self.text[span.start : span.end] != key:
+            return found
+        return UNREADABLE.at(span, found.message, help=help, fixes=Fix(f"write `{meant}`", (Edit(span, meant),)))
 
-def _broken(reason: str, text: str, file: Path, sources: Sources) -> Diagnostic:
-    """A text that is no TOML, at the place that the reader names."""
-    source = sources.add(shown(file), text)
-    place = re.search(r"line (\d+), column (\d+)", reason)
-    start = max(0, len(text) - 1)
-    if place is not None:
-        lines = text.splitlines(keepends=True)
-        start = min(start, sum(map(len, lines[: int(place[1]) - 1])) + int(place[2]) - 1)
-    said = reason.partition(" (at ")[0]
-    return UNREADABLE.at(Span(source.name, start, start + 1), f"{source.name} is no TOML: {said[:1].lower()}{said[1:]}")
+    def broken(self, reason: str) -> Diagnostic:
+        """A text that is no TOML, at the place that the reader names."""
+        self.sources.add(self.name, self.text)
+        place = re.search(r"line (\d+), column (\d+)", reason)
+        start = max(0, len(self.text) - 1)
+        if place is not None:
+            lines = self.text.split("\n")[: int(place[1]) - 1]
+            start = min(start, sum(len(line) + 1 for line in lines) + int(place[2]) - 1)
+        said = reason.partition(" (at ")[0]
+        message = f"{self.name} is no TOML: {said[:1].lower()}{said[1:]}"
+        return UNREADABLE.at(Span(self.name, start, start + 1), message)
+
+    def _span(self, key: str) -> Span:
+        """Of the first line that begins or goes on with the key, comments left out; else of the first character."""
+        section = re.search(r"(?m)^[ \t]*\[?[ \t]*lints\b", self.text)
+        pattern = re.compile(rf"(?m)^[^#\n]*?(?<![\w-])({re.escape(key)})(?![\w-])") if key else None
+        match = pattern.search(self.text, section.start() if section and key not in TABLES else 0) if pattern else None
+        return Span(self.name, *(match.span(1) if match else (0, 1)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import attrs
 
@@ -43,12 +44,18 @@ def texts(found: Iterable[Diagnostic], sources: Sources) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source.text[span.start : span.end] for source, span in places))
 
 
-def without(keys: Iterable[str], diagnostic: Diagnostic) -> Diagnostic:
+@lru_cache(maxsize=4)
+def _any_of(keys: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds any of the texts, the longest first: a file may be a list of thousands."""
+    return re.compile("|".join(re.escape(key) for key in sorted(keys, key=len, reverse=True)))
+
+
+def without(keys: tuple[str, ...], diagnostic: Diagnostic) -> Diagnostic:
     """The same message where it quotes no key: not in words, and not in what a fix would write."""
     said = [diagnostic.message, *diagnostic.help, *diagnostic.notes]
     said += [label.text for label in diagnostic.labels]
     said += [text for fix in diagnostic.fixes for text in (fix.title, *(edit.replacement for edit in fix.edits))]
-    for key in (key for key in keys if any(key in text for text in said)):
+    for key in dict.fromkeys(_any_of(keys).findall("\n".join(said))) if keys else ():
         shown = HIDDEN * len(key)
         diagnostic = attrs.evolve(
             diagnostic,

@@ -60,6 +60,7 @@ def test_a_plan_that_breaks_a_denied_lint_has_errors(tmp_path: Path) -> None:
     analysis = found(tmp_path, PLAN, '[lints]\nnever-fires = "deny"\n')
     (fault,) = analysis.concerning(analysis.job("small"))
     assert fault.severity is Severity.ERROR
+    assert fault.notes[-1] == '`never-fires = "deny"` in forge.toml makes it an error'
     assert analysis.errors == (fault,)
 
 
@@ -142,9 +143,22 @@ def test_errors_cannot_be_allowed(tmp_path: Path) -> None:
     ("settings", "line", "message"),
     [
         ('[lints]\nnever-fire = "deny"\n', 2, "there is no lint `never-fire`"),
-        ('[lints]\nnever-fires = "error"\n', 2, "the level of `never-fires` is `allow`, `warn` or `deny`, not 'error'"),
-        ("[lints]\nnever-fires = 3\n", 2, "the level of `never-fires` is `allow`, `warn` or `deny`, not 3"),
+        ('[lints]\nnever-fires = "error"\n', 2, "the level of `never-fires` is `allow`, `warn` or `deny`, not `error`"),
+        (
+            "[lints]\nnever-fires = 3\n",
+            2,
+            "the level of `never-fires` is `allow`, `warn` or `deny`, not a value of another type",
+        ),
         ('[lints]\nFP0412 = "allow"\n', 2, "FP0412 is an error, and errors have no level"),
+        ("[lints]\n# never-firez\nnever-firez = 'warn'\n", 3, "there is no lint `never-firez`"),
+        ("[lint]\nnever-fires = 'warn'\n", 1, "there is no table `lint`"),
+        (
+            "lints = { never-fires = [1] }\n",
+            1,
+            "the level of `never-fires` is `allow`, `warn` or `deny`, not a value of",
+        ),
+        ("x = " + "[" * 3000 + "]" * 3000, 1, "forge.toml is no TOML: it is nested too deep"),
+        ("\x0b\n[lints\n", 1, "forge.toml is no TOML"),
         ("lints = 3\n", 1, "`lints` is a table of names and levels"),
         ("[lints\n", 1, "forge.toml is no TOML"),
         ("x = = 3\n", 1, "forge.toml is no TOML"),
