@@ -74,6 +74,13 @@ class ForgeServer(LanguageServer):
         item = document.completion.completion_item if document and document.completion else None
         return bool(item and item.snippet_support)
 
+    @property
+    def has_grammar(self) -> bool:
+        """Whether the client lays our kinds of words over those of a grammar."""
+        document = self.client_capabilities.text_document
+        tokens = document.semantic_tokens if document else None
+        return bool(tokens and tokens.augments_syntax_tokens)
+
     async def current(self, uri: str) -> Snapshot | None:
         """A document with the analysis of its present version."""
         return await self.analyses.current(uri)
@@ -264,7 +271,7 @@ def _of_places(server: ForgeServer) -> None:
     @answered(None)
     async def tokens(ls: ForgeServer, params: lsp.SemanticTokensParams) -> Any:
         snapshot = ls.documents.snapshot(params.text_document.uri)
-        return None if snapshot is None else semantic_tokens(snapshot)
+        return None if snapshot is None else semantic_tokens(snapshot, ls.has_grammar)
 
 
 def _commands(server: ForgeServer) -> None:

@@ -180,3 +180,11 @@ def test_words_inside_of_a_text_have_their_kinds(tmp_path: Path) -> None:
         ('"runs/${', "string"), ("a", "variable"), ("}/${", "string"),
         ("plan", "property"), (".", "string"), ("name", "property"), ('}"', "string"),
     ]  # fmt: skip
+
+
+def test_where_a_grammar_colours_too_only_words_are_told(tmp_path: Path) -> None:
+    snapshot, _, _ = at_cursor(tmp_path, PLAN + CURSOR)
+    whole, over = (semantic_tokens(snapshot, augments).data for augments in (False, True))
+    kinds = [{TYPES[kind] for kind in data[3::5]} for data in (whole, over)]
+    assert kinds[0] - kinds[1] == {"string", "number", "comment", "operator"}
+    assert kinds[1] >= {"keyword", "property", "type", "variable", "parameter", "class"}

@@ -38,11 +38,17 @@ _SYMBOLS = {
 }
 
 
-def semantic_tokens(snapshot: Snapshot) -> lsp.SemanticTokens:
-    """All tokens, encoded as differences of place."""
+_OF_GRAMMARS = frozenset(("string", "number", "comment", "operator"))
+"""Kinds that an editor's own grammar colours in more detail: `${…}`, units, `forge: allow`."""
+
+
+def semantic_tokens(snapshot: Snapshot, augments: bool = False) -> lsp.SemanticTokens:
+    """All tokens, encoded as differences of place; only what a grammar cannot know, where they augment one."""
     data: list[int] = []
     line = character = 0
     for span, kind, modifiers in _pieces(snapshot):
+        if augments and kind in _OF_GRAMMARS:
+            continue
         start = snapshot.positions.position(span.start)
         end = snapshot.positions.position(span.end)
         if start.line != end.line or end.character <= start.character:
