@@ -86,7 +86,7 @@ def _remarks(report: Report) -> list[str]:
     if report.assumed:
         lines += ["", "Assumed, as the file does not say it:"]
         lines += [line for text in report.assumed for line in _wrapped(text)]
-    return [*lines, ""]
+    return [*("".join(c if c.isprintable() else " " for c in line) for line in lines), ""]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -88,7 +88,7 @@ class Draft:
         lines += [
             f'from "{module}" import {", ".join(sorted(names))}' for module, names in sorted(self.imports.items())
         ]
-        lines += ["", *(f"## {line}" for line in self.doc.splitlines()), f"plan {self.name} {{"]
+        lines += ["", *(f"## {_one_line(line)}" for line in self.doc.splitlines()), f"plan {self.name} {{"]
         for name in sorted({*self.root.fields, "apply"}, key=_ORDER.__getitem__):
             if name == "apply":
                 lines += self._program()
@@ -107,12 +107,22 @@ class Draft:
 
 def identifier(text: str) -> str:
     """A name for a plan, made from the name of a file."""
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_").lower()
-    return name if name and not name[0].isdigit() and name not in _RESERVED else f"plan_{name}".rstrip("_")
+    return word(text.lower(), "plan")
+
+
+def word(text: str, prefix: str) -> str:
+    """A name of the language that is like a text; `prefix` stands before what cannot be one."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    return name if name and not name[0].isdigit() and name not in _RESERVED else f"{prefix}_{name}".rstrip("_")
+
+
+def _one_line(text: str) -> str:
+    """A text as a comment can hold it."""
+    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
 def _statement(name: str, node: Node, depth: int) -> list[str]:
-    indent, own = "  " * depth, f"  # {node.comment}" if node.comment else ""
+    indent, own = "  " * depth, f"  # {_one_line(node.comment)}" if node.comment else ""
     inline = _line(node)
     if inline is not None and len(indent) + len(name) + len(inline) + 3 <= _WIDTH:
         return [f"{indent}{name} = {inline}"]
@@ -130,7 +140,7 @@ def _item(name: str, node: Node) -> list[str]:
     inline = _line(Node(name, node.fields, node.comment), ",")
     if inline is not None and len(inline) + 4 <= _WIDTH:
         return [f"    {inline}"]
-    comment = f"  # {node.comment}" if node.comment else ""
+    comment = f"  # {_one_line(node.comment)}" if node.comment else ""
     return [f"    {name} {{{comment}", *_fields(node, 3), "    },"]
 
 
@@ -154,7 +164,7 @@ def _line(node: Node, end: str = "") -> str | None:
     """The node in one line with the one comment that it has, its own or one inside; None where there are more."""
     remarks = [*([node.comment] if node.comment else []), *_remarks(node)]
     inline = _inline(node) if len(remarks) < 2 else None
-    return None if inline is None else f"{inline}{end}" + "".join(f"  # {remark}" for remark in remarks)
+    return None if inline is None else f"{inline}{end}" + "".join(f"  # {_one_line(remark)}" for remark in remarks)
 
 
 def _inline(node: Node) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.dsl.units import show_amount
 from forgeplan.importer.cluster import place
 from forgeplan.importer.rules import Importing
@@ -82,6 +83,9 @@ def family(this: Importing) -> None:
         known = ", ".join(FAMILIES)
         this.refused.append(f"model_type {shortened(name)} is not known to this importer: it reads {known}")
     else:
+        for key in _NEEDED:
+            if this.whole(key, 1) < 1:
+                raise UsageError(f"{this.file}: {key} is {this.whole(key, 1)}, and a shape needs at least 1")
         missing = [key for key in _NEEDED if key not in this.values]
         if missing:
             this.refused.append(f"the file has no {', '.join(missing)}, and a shape needs it")
@@ -198,7 +202,7 @@ def _stretch(this: Importing, at: str) -> None:
 def window(this: Importing) -> None:
     """A window of all layers, or of none."""
     kinds = this.values.get("layer_types")
-    listed = set(kinds) if isinstance(kinds, list) else set()
+    listed = {str(kind) for kind in kinds} if isinstance(kinds, list) else set()
     size = this.whole("sliding_window", 0)
     used = this.flag("use_sliding_window", of(this).windowed) and size > 0
     if listed:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from forgeplan.importer.draft import word
 from forgeplan.importer.packing import pack
 from forgeplan.importer.rules import Importing
 from forgeplan.importer.spelling import STEP_COUNT, quoted
 
 _FETCHED = "a data set is files, never a name that is fetched: write its token ids to"
-_NAMES = re.compile(r"\W+", re.ASCII)
 
 
 def sources(this: Importing) -> None:
@@ -36,6 +36,12 @@ def sources(this: Importing) -> None:
         _by_name(this, fetched)
 
 
+def _free(this: Importing, name: str) -> str:
+    """The name, or with a number behind it where a source has it already."""
+    taken = this.draft.root.fields["sources"].fields if "sources" in this.draft.root.fields else {}
+    return next(free for free in (name, *(f"{name}_{n}" for n in range(2, len(taken) + 3))) if free not in taken)
+
+
 def _files(this: Importing, name: str, path_key: str, pattern_key: str, path: str) -> None:
     pattern = this.text(pattern_key, "*.npy")
     glob = f"{path.rstrip('/') or 'data'}/{pattern}"
@@ -54,7 +60,7 @@ def _files(this: Importing, name: str, path_key: str, pattern_key: str, path: st
 
 
 def _by_name(this: Importing, dataset: str, key: str = "data.hf_dataset_name") -> None:
-    name = _NAMES.sub("_", dataset).strip("_") or "data"
+    name = word(dataset, "data")
     this.draft.set(f"sources.{name}", f"tokens {{ path = {quoted(f'data/{name}/*.npy')} }}", "write its token ids here")
     this.lost(key, f"{_FETCHED} data/{name}")
     for part in ("config", "split", "text_field"):
@@ -65,8 +71,7 @@ def _by_name(this: Importing, dataset: str, key: str = "data.hf_dataset_name") -
 def _mixed(this: Importing, at: str, index: int) -> None:
     path, fetched = this.text(f"{at}.path", ""), this.text(f"{at}.hf_name", "")
     given = this.text(f"{at}.name", "") or path.rstrip("/").rpartition("/")[2] or fetched or f"source_{index}"
-    name = _NAMES.sub("_", given).strip("_") or f"source_{index}"
-    name = f"source_{name}" if name[0].isdigit() else name
+    name = _free(this, word(given, "source"))
     if path:
         glob = f"{path.rstrip('/')}/{this.text('data.file_pattern', '*.npy')}"
         dtype = ", dtype = uint32" if glob.endswith(".bin") else ""
@@ -91,7 +96,7 @@ def evaluation(this: Importing) -> None:
         return
     path, fetched = this.text("eval.dataset_path", ""), this.text("eval.hf_dataset_name", "")
     pattern = this.text("eval.file_pattern", "*.npy")
-    name = "held_out"
+    name = _free(this, "held_out")
     glob = f"{path.rstrip('/')}/{pattern}" if path else f"data/{name}/*.npy"
     dtype = ", dtype = uint32" if glob.endswith(".bin") else ""
     this.draft.set(
@@ -106,7 +111,7 @@ def evaluation(this: Importing) -> None:
         else:
             this.ignored(f"eval.hf_dataset_{part}", "the data are files")
     if "mixture" not in this.draft.root.fields:
-        [trained] = [source for source in this.draft.root.at("sources").fields if source != name]
+        trained = next(iter(this.draft.root.at("sources").fields))
         this.draft.set(f"mixture.{trained}", "1", f"{name} is for evaluation alone")
     batches = this.whole("eval.steps", 50)
     every = STEP_COUNT.spell(this.whole("eval.interval", 1000))

@@ -142,6 +142,7 @@ def precision(this: Importing) -> None:
         this.draft.set("apply.fp8.small", "convert")
         if not tensor_parallel:
             this.draft.set("apply.fp8.all_gather", "true")
+    this.supposed(key, "precision = { params = bf16, moments = bf16 }")
     if key not in this.rows:
         this.took(key, "precision = { params = bf16, moments = bf16 }" + (", apply = [fp8]" if word == "fp8" else ""))
 
@@ -272,6 +273,7 @@ def program(this: Importing) -> None:
     if this.flag("train.compile_model", True):
         this.draft.set("apply.compile", "", "" if "train.compile_model" in this.values else "default of kempnerforge")
         this.took("train.compile_model", "apply = [compile]")
+        this.supposed("train.compile_model", "apply = [compile]")
     if degrees(this)["pp"] > 1:
         schedule_key = "distributed.pp_schedule"
         ours = _PIPELINES.get(this.text(schedule_key, "1f1b"))

@@ -132,13 +132,17 @@ class Importing:
         if key in self.values:
             self.rows[key] = Row(key, shortened(self.values[key]), outcome, became, why)
 
+    def supposed(self, key: str, became: str) -> None:
+        """What the source's program takes where the key is missing."""
+        if key not in self.values:
+            self.defaults.append(f"{key}  →  {became}")
+
     def put(self, key: str, path: str, text: str, how: str = "", comment: str = "") -> None:
         """Set a field from one key, and say so. A value that the source leaves out is said to be its default."""
         known = key in self.values
         self.draft.set(path, text, comment or ("" if known else f"default of {self.format}"))
         self.took(key, f"{path} = {text}", how)
-        if not known:
-            self.defaults.append(f"{key}  →  {path} = {text}")
+        self.supposed(key, f"{path} = {text}")
 
 
 Part = Callable[[Importing], None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from forgeplan.dsl.units import show_amount
 from forgeplan.importer.cluster import place
-from forgeplan.importer.draft import Node
+from forgeplan.importer.draft import Node, word
 from forgeplan.importer.packing import pack
 from forgeplan.importer.rules import Importing
 from forgeplan.importer.spelling import (
@@ -171,7 +171,7 @@ def data(this: Importing) -> None:
     this.draft.set("eval.validation.every", STEP_COUNT.spell(this.whole("validation.freq", 10)))
     batches = f"{steps} * mesh.data_ranks" if steps > 0 else "all"
     this.draft.set("eval.validation.batches", batches)
-    this.draft.set(f"mixture.{_name(name)}", "1", f"{own} is for validation alone")
+    this.draft.set(f"mixture.{word(name, 'data')}", "1", f"{own} is for validation alone")
     this.took("validation.enabled", "eval validation { … }")
     this.took("validation.enable", "eval validation { … }")
     this.took("validation.freq", f"eval.validation.every = {this.whole('validation.freq', 10)} steps")
@@ -181,13 +181,9 @@ def data(this: Importing) -> None:
         this.lost(key, "an evaluation has the microbatch and the length of training")
 
 
-def _name(dataset: str) -> str:
-    return re.sub(r"\W+", "_", dataset, flags=re.ASCII).strip("_") or "data"
-
-
 def _source(this: Importing, dataset: str, key: str, path_key: str, has_tokenizer: bool) -> str:
     """The name of the source made of a data set."""
-    name, path = _name(dataset), this.text(path_key, "").rstrip("/")
+    name, path = word(dataset, "data"), this.text(path_key, "").rstrip("/")
     if path and has_tokenizer:
         value, how = f"jsonl {{ path = {quoted(path + '/*.json*')} }}", "lines of JSON with a `text` are expected in it"
     elif path:

@@ -38,6 +38,9 @@ dp_shard = 1
 """
 
 
+MIXED = [("a/web", 2), ("b/web", 1), ("c/none", 1), ("d/3d", 0.5)]
+
+
 def made(text: str, *more: str, format: str | None = None, **options: Any) -> Checked:
     """A configuration with further lines; each of `more` is `section.key = value`."""
     lines = text
@@ -195,6 +198,18 @@ def test_a_pipeline_takes_the_local_batch_in_microbatches() -> None:
     found = made(TITAN, "parallelism.pipeline_parallel_degree = 2", "training.local_batch_size = 8")
     plan = plan_of(found)
     assert (plan.batch.micro, plan.batch.accumulation, plan.mesh.pp, plan.mesh.dp_shard) == (1, 8, 2, 4)
+
+
+def test_sources_of_the_same_name_stay_apart_and_take_names_of_the_language() -> None:
+    tables = "".join(f'[[data.datasets]]\npath = "{path}"\nweight = {weight}\n' for path, weight in MIXED)
+    found = import_plan(f"{tables}\n{KEMPNER}", "some.toml", Options())
+    plan = plan_of(found)
+    assert {name: source.path for name, source in plan.sources.items()} == {
+        "web": "a/web/*.npy", "web_2": "b/web/*.npy", "source_none": "c/none/*.npy", "source_3d": "d/3d/*.npy"
+    }  # fmt: skip
+    assert {name: share.amount for name, share in plan.mixture.items()} == {
+        "web": 2, "web_2": 1, "source_none": 1, "source_3d": pytest.approx(0.5)
+    }  # fmt: skip
 
 
 def test_float8_of_some_layers_keeps_their_names() -> None:
