@@ -98,6 +98,7 @@ def family(this: Importing) -> None:
 
 
 def of(this: Importing) -> Family:
+    """The family of a file that `family` did not refuse."""
     return FAMILIES[this.text("model_type", "")]
 
 

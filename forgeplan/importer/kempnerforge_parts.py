@@ -82,6 +82,7 @@ def _router(this: Importing) -> None:
 
 
 def degrees(this: Importing) -> dict[str, int]:
+    """The mesh without the axes that shard and that hold experts, each degree at least 1."""
     return {axis: max(1, this.whole(f"distributed.{axis}", 1)) for axis in _AXES}
 
 

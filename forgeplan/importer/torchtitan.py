@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forgeplan.importer import torchtitan_layout as layout
 from forgeplan.importer import torchtitan_parts as parts
 from forgeplan.importer.rules import Format, Ignore, Join, Lose, Rule, Take
 from forgeplan.importer.spelling import REAL, STEP_COUNT, Members
@@ -140,18 +141,18 @@ TORCHTITAN = Format(
     (
         parts.model,
         parts.describe,
-        parts.mesh,
+        layout.mesh,
         parts.batch,
         parts.data,
         parts.optimizer,
         parts.schedule,
         parts.precision,
-        parts.pipeline,
-        parts.context,
-        parts.sharding,
-        parts.recompute,
-        parts.float8,
-        parts.compiling,
+        layout.pipeline,
+        layout.context,
+        layout.sharding,
+        layout.recompute,
+        layout.float8,
+        layout.compiling,
         parts.checkpoints,
         parts.sinks,
     ),
