@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from attrs import frozen
 
 from forgeplan.diagnostics.codes import find, lint_code
-from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Safety
+from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.source import Source, Sources
 from forgeplan.diagnostics.span import Span
 from forgeplan.diagnostics.suggest import did_you_mean, nearest
@@ -97,7 +97,8 @@ def unneeded(
         fixes: tuple[Fix, ...] = ()
         if not is_loose:
             fixes = (Fix("delete it", (Edit(_to_delete(allowance.word, source.text), ""),), Safety.SAFE),)
-        faults.append(UNNEEDED.at(allowance.word, message, help=help or (), fixes=fixes))
+        elsewhere = [Label(one.span, "this is not in it") for one in by_code.get(allowance.name, ()) if one.span]
+        faults.append(UNNEEDED.at(allowance.word, message, *elsewhere[:1], help=help or (), fixes=fixes))
     return faults
 
 

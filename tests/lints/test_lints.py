@@ -74,6 +74,8 @@ def test_an_allowance_is_about_all_of_the_statement_below_it(tmp_path: Path, abo
 def test_an_allowance_elsewhere_allows_nothing_and_is_told(tmp_path: Path) -> None:
     analysis = found(tmp_path, allowing("never-fires", "  budget "))
     assert codes(analysis) == [("unneeded-allow", "warning"), ("never-fires", "warning")]
+    unneeded, fires = analysis.diagnostics
+    assert unneeded.labels[1].span == fires.span
 
 
 @pytest.mark.parametrize(
