@@ -39,6 +39,10 @@ _GENERAL: dict[str, Rule] = {
     "fault_tolerance.*": Ignore(_OPTIONAL),
     "debug.moe_force_load_balance": Lose("tokens always go where the router sends them", (False,)),
     "debug.print_config": Ignore(_LOGS),
+    "debug.save_config_file": Ignore(_LOGS),
+    "liger_kernel.enable_fused_linear_cross_entropy": Lose(
+        "head and loss are not one kernel in this version; the numbers are the same", (False,)
+    ),
     "debug.deterministic*": Ignore("a run always repeats itself exactly where the kernels do"),
     "training.deterministic": Ignore("a run always repeats itself exactly where the kernels do"),
     "training.gc_freq": Ignore(_HOST),
@@ -106,6 +110,7 @@ _LAYOUT: dict[str, Rule] = {
     ),
     "parallelism.fsdp_reshard_after_forward": Join(""),
     "parallelism.enable_compiled_autograd": Lose("the backward pass is not compiled by itself", (False,)),
+    "parallelism.expert_parallel_comm_backend": Ignore("tokens travel by all-to-all of the collective library"),
     "parallelism.disable_loss_parallel": Lose(
         "with tp the loss is always computed on parts of the vocabulary", (False,)
     ),
