@@ -20,6 +20,8 @@ class Outcome(Enum):
     UNREAD = "not read"
 
 
+FORMAT_VERSION = 1
+"""Of the report as JSON: `docs/schemas/import.schema.json`."""
 _BRIEF = (Outcome.IGNORED, Outcome.UNREAD)
 
 

@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import validate
 
 from tests.cli.conftest import Give
+from tests.house.tree import ROOT
+
+SCHEMA = json.loads((ROOT / "docs/schemas/import.schema.json").read_text(encoding="utf-8"))
 
 SMALL = """
 [model]
@@ -67,6 +71,7 @@ def test_a_plan_on_standard_output_leaves_the_report_to_the_other(give: Give, sm
 
 def test_the_report_is_json_on_request(give: Give, small: Path) -> None:
     shown = json.loads(give("import", "tiny.toml", "--json", "--cluster", "cpu_host").out)
+    validate(shown, SCHEMA)
     assert (shown["written"], shown["format"], shown["plan"]) == ("tiny.forge", "kempnerforge", "tiny")
     assert shown["facts"] == {"params": 164_160, "devices": 2, "tokens_per_step": 512}
     assert {entry["key"]: entry["outcome"] for entry in shown["keys"]}["train.seq_len"] == "taken"
@@ -78,7 +83,9 @@ def test_nothing_is_written_of_a_model_without_an_equivalent(give: Give, folder:
     assert said.exit_code == 1
     assert "no plan can be made\n  qwen2: its biases" in said.err
     assert list(folder.glob("qwen2*")) == list(folder.glob("config.forge")) == []
-    assert json.loads(give("import", "config.json", "--json").out)["written"] is None
+    shown = json.loads(give("import", "config.json", "--json").out)
+    validate(shown, SCHEMA)
+    assert (shown["written"], shown["plan"], shown["facts"]) == (None, None, None)
 
 
 def test_a_layout_that_does_not_fit_together_is_written_with_its_errors(give: Give, small: Path, folder: Path) -> None:

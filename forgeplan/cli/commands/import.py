@@ -79,11 +79,16 @@ def _write(text: str, target: str, may_replace: bool) -> None:
 
 def _report(found: Checked, as_json: bool, target: str | None) -> None:
     """On standard output; on standard error where the plan is on the other, or is none."""
-    from forgeplan.importer.report import render, to_json
+    from forgeplan.importer.report import FORMAT_VERSION, render, to_json
 
     report, facts, err = found.imported.report, found.facts, target == "-"
     if as_json:
-        whole = {"written": None if err else target, **to_json(report), "facts": facts}
+        whole = {
+            "format_version": FORMAT_VERSION,
+            "written": None if err else target,
+            **to_json(report),
+            "facts": facts,
+        }
         write(json.dumps(whole, indent=2, ensure_ascii=False), err=err)
         return
     err = err or target is None
