@@ -17,7 +17,7 @@ def test_the_page_of_dense_70b_is_the_one_that_was_looked_at(snapshot: SnapshotA
     assert re.sub(r"plan [0-9a-f]{12}", "plan ············", page) == snapshot
 
 
-PIPED = ("mesh.pp=4", "mesh.dp_replicate=1", "mesh.dp_shard=2", "mesh.tp=8", "batch.accumulation=8")
+PIPED = ("mesh.pp=4", "mesh.dp_replicate=1", "mesh.dp_shard=2", "mesh.tp=8", "batch.accumulation=16")
 CUT = ("mesh.dp_replicate=1", "mesh.dp_shard=4", "mesh.cp=2", "mesh.tp=8")
 
 
