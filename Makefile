@@ -16,7 +16,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: run test test-fast test-slow lint bench bench-language vscode reference clean help
+.PHONY: run test test-fast test-slow fuzz lint bench bench-language vscode reference clean help
 
 run: $(VENV)/.run ## train a small model on the source code of Python's library, two minutes
 	@$(BIN)/forgeplan run plans/quickstart.forge
@@ -30,6 +30,9 @@ test-fast: lint ## the same without runs of several processes
 
 test-slow: $(VENV)/.dev ## what takes minutes: the quickstart in a fresh clone, long fuzzing
 	$(PYTEST) -m slow
+
+fuzz: $(VENV)/.dev ## a million plans changed at random; COUNT=N for another number, FIRST=N to begin elsewhere
+	$(BIN)/python -m tests.dsl.fuzzing $(or $(COUNT),1000000) --first $(or $(FIRST),0)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from operator import attrgetter
 
 from attrs import Factory, define, field
 
@@ -12,6 +13,8 @@ from forgeplan.diagnostics.span import Span
 
 HIDDEN = "•"
 """Shown for each character that is not to be shown."""
+
+_start = attrgetter("start")
 
 
 @define(slots=False)
@@ -21,10 +24,13 @@ class Source:
     name: str
     text: str
     _hidden: list[Span] = field(factory=list, eq=False, repr=False)
+    """In order."""
 
     def hide(self, span: Span) -> None:
         """Show dots for a part of the text from now on."""
-        self._hidden.append(span)
+        place = bisect_left(self._hidden, span.start, key=_start)
+        if span not in self._hidden[place : place + 1]:
+            self._hidden.insert(place, span)
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -39,7 +45,9 @@ class Source:
         starts = self._line_starts
         start, end = starts[number - 1], (starts[number] if number < len(starts) else len(self.text) + 1) - 1
         text = self.text[start:end]
-        for span in self._hidden:
+        nearest = bisect_left(self._hidden, start, key=_start)
+        behind = bisect_left(self._hidden, end, key=_start)
+        for span in self._hidden[max(nearest - 1, 0) : behind]:
             first, last = max(span.start, start) - start, min(span.end, end) - start
             if first < last:
                 text = text[:first] + HIDDEN * (last - first) + text[last:]

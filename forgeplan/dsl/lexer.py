@@ -16,10 +16,12 @@ from forgeplan.dsl.tokens import OPERATORS, SOFT_KINDS, WORDS, Tokens
 
 FP0102 = code("FP0102", 'a string closes on its line (`"`) or at `"""`; escapes are known; `${…}` holds one expression')
 FP0108 = code("FP0108", "numbers: digits on both sides of `.` and `_`, one exponent, no leading zero, no hex")
-FP0112 = code("FP0112", "input bounds: 16 MiB a file, 64 open brackets, 1 MiB a token")
+FP0112 = code("FP0112", "input bounds: 16 MiB a file, 64 open brackets, 1 MiB a token, 1,000 faults")
 
 MAX_TOKEN = 2**20
 MAX_OPEN_BRACKETS = 64
+MAX_FAULTS = 1_000
+"""Of one text. Who has more has given another file than was meant: reading it on would only take time."""
 
 _TOKEN = re.compile(
     r"""[ \t\r]*+(?:
@@ -113,7 +115,7 @@ class _Lexer:
             elif kind == "END":
                 return None
             elif kind in ("BADNUM", "QUOTE", "BAD"):
-                return self.irregular(kind, start, end)
+                return None if self.many_faults() else self.irregular(kind, start, end)
             if end - start > MAX_TOKEN:
                 self.too_long(start, end)
             kinds.append(kind)  # type: ignore[arg-type]
@@ -147,6 +149,10 @@ class _Lexer:
     def give_up(self, start: int, message: str) -> None:
         self.out.gave_up = True
         self.out.diagnostics = [FP0112.at(Span(self.file, start, start + 1), message)]
+
+    def many_faults(self) -> bool:
+        self.out.gave_up = len(self.out.diagnostics) > MAX_FAULTS
+        return self.out.gave_up
 
     def too_long(self, start: int, end: int) -> None:
         size = f"{end - start:,} characters"
@@ -195,8 +201,7 @@ class _Lexer:
             tokens.append("STRING", start, line_end, bad=True)
             return line_end
         self.string_fault_line = line
-        kept = [d for d in self.out.diagnostics if d.code != "FP0101" or d.span is None or d.span.start <= line]
-        self.out.diagnostics[:] = kept
+        self.forget_characters_behind(line)
         end = plain_end(text, start, self.limit) if opened != start else -1
         if end >= 0:
             self.report_string(start, end - 1, Label(Span(self.file, opened, opened + 2), "opened here"), "}")
@@ -205,6 +210,14 @@ class _Lexer:
             self.report_string(start, end, Label(Span(self.file, start, start + 1), "opened here"), '"')
         tokens.append("STRING", start, end, bad=True)
         return end
+
+    def forget_characters_behind(self, line: int) -> None:
+        """Leave out FP0101 behind `line`: those are the last, and looking at all would be slow with many strings."""
+        found = self.out.diagnostics
+        first = len(found)
+        while first and (span := found[first - 1].span) is not None and span.start > line:
+            first -= 1
+        found[first:] = [d for d in found[first:] if d.code != "FP0101"]
 
     def report_string(self, start: int, end: int, label: Label, closer: str) -> None:
         what = "`${`" if closer == "}" else "a string"
@@ -237,9 +250,9 @@ class _Lexer:
 
     def foreign_character(self, start: int) -> int:
         character = self.text[start]
-        if characters.INVISIBLE.match(character):
+        if hidden := characters.INVISIBLE.match(self.text, start, self.limit):
             self.out.tokens.bad.add(len(self.out.tokens))
-            return start + 1
+            return hidden.end()
         if character == ";":
             return self.semicolon(start)
         if character in characters.DOUBLE_QUOTES or character in characters.SINGLE_QUOTES:

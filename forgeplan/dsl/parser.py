@@ -17,7 +17,7 @@ from forgeplan.dsl.builder import Builder, Edition
 from forgeplan.dsl.depth import SUSPICIOUS_BRACKETS, too_deep
 from forgeplan.dsl.driver import Run
 from forgeplan.dsl.layout import close, layout
-from forgeplan.dsl.lexer import FP0112, Comment, Lexed, lex
+from forgeplan.dsl.lexer import FP0112, MAX_FAULTS, Comment, Lexed, lex
 from forgeplan.dsl.placement import placed
 from forgeplan.dsl.recovery import recover
 from forgeplan.dsl.repair import repair
@@ -53,7 +53,7 @@ def parse(source: Source) -> Parsed:
         return Parsed(_unreadable(whole), [fault], Tokens(source.name, source.text), [])
     lexed = lex(source.name, source.text)
     if lexed.gave_up:
-        return Parsed(_unreadable(whole), lexed.diagnostics, lexed.tokens, lexed.comments)
+        return Parsed(_unreadable(whole), _first_faults(lexed.diagnostics), lexed.tokens, lexed.comments)
     items, diagnostics = _Reading(lexed).items(len(source.text))
     edition, rest, faults = _edition(items, source, diagnostics)
     diagnostics += faults
@@ -61,8 +61,19 @@ def parse(source: Source) -> Parsed:
     diagnostics = in_order(_without_consequences(diagnostics, source))
     if any(fault.code == "FP0112" for fault in diagnostics):
         diagnostics = [fault for fault in diagnostics if fault.code == "FP0112"][:1]
+    elif len(diagnostics) > MAX_FAULTS:
+        return Parsed(_unreadable(whole), _first_faults(diagnostics), lexed.tokens, lexed.comments)
     allows = next((item.allows for item in items if isinstance(item, Edition)), ())
     return Parsed(syntax.File(edition, tuple(rest), allows, span=whole), diagnostics, lexed.tokens, lexed.comments)
+
+
+def _first_faults(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """At most MAX_FAULTS, and one in place of all that follow."""
+    first = in_order(diagnostics)
+    if len(first) <= MAX_FAULTS:
+        return first
+    message = f"the text has more than {MAX_FAULTS:,} faults, and what stands from here on is not read"
+    return [*first[:MAX_FAULTS], FP0112.at(first[MAX_FAULTS].span, message, help="is this a plan file?")]
 
 
 def parse_expression(text: str, source_name: str) -> tuple[syntax.Expr, list[Diagnostic]]:
@@ -109,6 +120,10 @@ def _unreadable(whole: Span) -> syntax.File:
     return syntax.File(None, (syntax.ErrorItem(span=whole),), span=whole)
 
 
+def _recover(run: Run, at: int) -> int | None:
+    return recover(run, at) if len(run.builder.diagnostics) <= MAX_FAULTS else None
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """Trees have no cycles, and a collector that walks a growing tree again and again is slower than linear."""
@@ -131,7 +146,7 @@ class _Reading:
     def items(self, end: int) -> tuple[list[syntax.Item], list[Diagnostic]]:
         run = self._run(end, "start")
         with _collector_paused():
-            items = run.parse(recover) or []
+            items = run.parse(_recover) or []
         deep = self._too_deep(run, items)
         return [] if deep else items, [*self.diagnostics, *run.builder.diagnostics, *deep]
 

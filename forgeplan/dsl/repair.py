@@ -12,6 +12,7 @@ from attrs import define, field
 from forgeplan.diagnostics.codes import code
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Safety
 from forgeplan.diagnostics.span import Span
+from forgeplan.dsl.lexer import MAX_FAULTS
 from forgeplan.dsl.tokens import CLOSER, OPENER, SOFT_KINDS, SPELLING, Tokens
 
 FP0104 = code("FP0104", "brackets pair up; a missing one is placed by indentation")
@@ -60,6 +61,8 @@ class _Repair:
         for i, kind in enumerate(self.raw.kinds):
             if kind == "NL":
                 continue
+            if len(self.faults) > MAX_FAULTS:
+                return
             line = self.line_of[i]
             first = self.lines[line][0] == i
             if first and indented:
