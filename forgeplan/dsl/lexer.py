@@ -47,7 +47,7 @@ _BRACKETS = {"(": "RPAR", "[": "RSQB", "{": "RBRACE", ")": "RPAR", "]": "RSQB", 
 
 @frozen
 class Comment:
-    """From `#` to the end of the line. `alone` where nothing stands before it on the line."""
+    """From `#` to the end of the line. `alone` where nothing but a comma stands before it on the line."""
 
     span: Span
     text: str
@@ -109,7 +109,7 @@ class _Lexer:
                 elif last in SOFT_KINDS and (kind == "EQ" or kind == "PLUSEQ" or kind == "DOT"):
                     kinds[-1] = "NAME"
             elif kind == "COMMENT":
-                alone = last == "NL" or not last
+                alone = last == "NL" or not last or (last == "COMMA" and kinds[-2:-1] in ([], ["NL"]))
                 out.comments.append(Comment(Span(self.file, start, end), text[start:end].rstrip("\r"), alone))
                 continue
             elif kind == "END":

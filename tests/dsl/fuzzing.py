@@ -151,10 +151,10 @@ def seeds() -> tuple[Seed, ...]:
         text = module.read_text(encoding="utf-8")
         blocks = ["forge 1\n" + block for block in text.split("\n\n")[1:]]
         texts += [(module.name, block) for block in (*blocks, text[: len(text) // 3])]
-    return tuple(_seed(str(folder / name), text) for name, text in texts)
+    return tuple(seed_of(str(folder / name), text) for name, text in texts)
 
 
-def _seed(path: str, text: str) -> Seed:
+def seed_of(path: str, text: str) -> Seed:
     lexed = lex(path, text)
     tokens = zip(lexed.tokens.starts, lexed.tokens.ends, lexed.tokens.kinds, strict=True)
     comments = ((c.span.start, c.span.end, "COMMENT") for c in lexed.comments)
@@ -171,7 +171,7 @@ def _input(index: int) -> Input:
     seed = rng.choice(seeds())
     change = rng.choices((of_kinds, of_gaps, of_tokens, of_characters, of_lines, across), (4, 3, 3, 2, 2, 1))[0]
     text = change(seed, rng)
-    return Input(index, seed.path, text if rng.random() < 0.9 else of_characters(_seed(seed.path, text), rng))
+    return Input(index, seed.path, text if rng.random() < 0.9 else of_characters(seed_of(seed.path, text), rng))
 
 
 def of_tokens(seed: Seed, rng: random.Random) -> str:
