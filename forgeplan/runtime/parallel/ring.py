@@ -65,6 +65,8 @@ class _Ring(torch.autograd.Function):
             if part is not None:
                 more = kernel.forward(q_BHSd[:, :, part.queries], *_heads(held, part, q_BHSd), part.causal)
                 _merge(out[:, :, part.queries], logsumexp_BHS[:, :, part.queries], *more)
+            else:
+                out += _nothing(held, out.dtype)
         # What backward takes is what was returned, rounded.
         out = out.to(q_BHSd.dtype)
         ctx.save_for_backward(q_BHSd, kv_2BKSd, out, logsumexp_BHS)
@@ -86,6 +88,8 @@ class _Ring(torch.autograd.Function):
             if part is not None and found is not None:
                 of_queries[:, :, part.queries] += found[0]
                 of_held[:, :, :, part.keys] += _shared(found[1:], held.shape[2], sums)
+            else:
+                of_held = of_held + _nothing(held, sums)
             coming = _passed_on(of_held, ctx.cp.group)
         return of_queries.to(q_BHSd.dtype), _ops.wait_tensor(coming).to(kv_2BKSd.dtype), None, None
 
@@ -106,6 +110,15 @@ def _passed_on(x: Tensor, group: Group) -> Tensor:
     sent, received = [0] * size, [0] * size
     sent[(group.index + 1) % size] = received[(group.index - 1) % size] = rows
     return _ops.all_to_all_single(x.contiguous(), received, sent, group.name)
+
+
+def _nothing(held: Tensor, dtype: torch.dtype) -> Tensor:
+    """Zero, which takes `held` to compute.
+
+    A compiled graph has no room for what nobody uses: a rank that sees nothing of the keys it receives would not take
+    part in their exchange, and those that do would wait for it for ever.
+    """
+    return held.reshape(-1)[:1].isfinite().to(dtype).clamp(max=0)
 
 
 def _heads(kv_2BKSd: Tensor, part: Part, q_BHSd: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ CP2 = Mesh(cp=2)
 EP2 = Mesh(dp_shard=2, ep=2)
 EXPERTS_TWICE = Mesh(dp_replicate=2, tp=2, ep=2)
 RING = {"cp": {"attention": "ring"}}
+RING_IN_ORDER = {"cp": {"attention": "ring", "balance": "none"}}
 TWO_STAGES = stages("one_f_one_b")
 FOUR_STAGES = stages("interleaved", layers=4)
 EXPERTS = {"moe": moe(shared=1, capacity=2)}
@@ -51,6 +52,8 @@ COMPILE = [
     Row("compiled, experts on fsdp 2, memory budget", EP2, model=EXPERTS, transforms=BUDGET),
     Row("compiled as written, fsdp 2, packed", FSDP2, transforms=AS_WRITTEN, packed=True, accumulation=2),
     Row("compiled, tp 2", TP2, transforms=WHOLE),
+    Row("compiled, cp 2, ring, in order", CP2, transforms=WHOLE, axes=RING_IN_ORDER),
+    Row("compiled, cp 2, ring, in order, recompute", CP2, recompute="full", transforms=WHOLE, axes=RING_IN_ORDER),
     Row("compiled, cp 2, ring", CP2, transforms=WHOLE, axes=RING),
     Row("compiled, cp 2, selective", CP2, transforms=WHOLE, recompute="selective"),
     Row("compiled, pp 2, interleaved", PP2, model={"layers": 4}, transforms=WHOLE, axes=FOUR_STAGES, accumulation=4),
