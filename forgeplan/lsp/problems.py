@@ -13,6 +13,8 @@ from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
 
 SOURCE = "forgeplan"
+UNNECESSARY = frozenset(("unused-name", "unused-source", "unneeded-allow", "restates-value", "setting-without-effect"))
+"""Lints about text that changes nothing: editors show it faded."""
 _SEVERITY = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
     Severity.WARNING: lsp.DiagnosticSeverity.Warning,
@@ -44,7 +46,7 @@ def problem(found: Diagnostic, snapshot: Snapshot, workspace: Workspace) -> lsp.
         code=found.code,
         source=f"{SOURCE} ({found.view})" if found.view else SOURCE,
         related_information=list(_related(further, found, workspace)),
-        tags=[lsp.DiagnosticTag.Unnecessary] if found.code.startswith("unused-") else None,
+        tags=[lsp.DiagnosticTag.Unnecessary] if found.code in UNNECESSARY else None,
     )
 
 

@@ -48,6 +48,19 @@ async def test_a_fix_is_offered_where_the_fault_is_and_mends_it(editor: Editor, 
     assert edited(faulty, fix.edit.changes[uri]) == plan
 
 
+async def test_a_lint_can_be_allowed_where_it_speaks(editor: Editor, plan: str) -> None:
+    told = plan.replace("lr = 1e-3", "lr = 1e-1")
+    uri = editor.open("allow.forge", told)
+    (found,) = await editor.problems(uri)
+    assert found.code == "unusual-rate"
+    (action,) = await actions(editor, uri, 10, 23)
+    assert action.title == "allow unusual-rate here"
+    silenced = edited(told, action.edit.changes[uri])
+    assert "  # forge: allow unusual-rate\n  optimizer = " in silenced
+    editor.change(uri, silenced, 2)
+    assert await editor.problems(uri, 2) == []
+
+
 async def test_all_safe_fixes_are_one_action(editor: Editor, plan: str) -> None:
     faulty = plan.replace("tokenizer = byte", "tokenizer: byte").replace("1e-3 }", "1e-3 };")
     uri = editor.open("all.forge", faulty)

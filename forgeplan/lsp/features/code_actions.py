@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from lsprotocol import types as lsp
 
+from forgeplan.diagnostics.codes import registered
 from forgeplan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Safety
 from forgeplan.diagnostics.edits import apply
+from forgeplan.diagnostics.span import Span
+from forgeplan.dsl import syntax
+from forgeplan.lints.allows import UNNEEDED
 from forgeplan.lsp.problems import found_in, problem, span_in
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
@@ -27,6 +31,7 @@ def code_actions(
             place = span_in(found, snapshot)
             if place.start <= end and start <= place.end:
                 actions += _fixes(found, snapshot, workspace)
+                actions += _silenced(found, place, snapshot, workspace)
     if FIX_ALL in wanted:
         actions += _all_safe(snapshot, workspace)
     return actions
@@ -47,6 +52,40 @@ def _fixes(found: Diagnostic, snapshot: Snapshot, workspace: Workspace) -> Itera
                 is_preferred=fix.safety is Safety.SAFE,
                 edit=change,
             )
+
+
+def _silenced(found: Diagnostic, place: Span, snapshot: Snapshot, workspace: Workspace) -> Iterator[lsp.CodeAction]:
+    """Allow a lint in the smallest statement around it."""
+    known = registered().get(found.code)
+    if known is None or known.level is None or found.code == UNNEEDED.id:
+        return
+    above = [start for item in _items(snapshot.parsed.file) if (start := _line_of(item, place, snapshot)) is not None]
+    if above:
+        line = snapshot.text[above[-1] :]
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        edit = Edit(Span(snapshot.name, above[-1], above[-1]), f"{indent}# forge: allow {found.code}\n")
+        yield lsp.CodeAction(
+            title=f"allow {found.code} here",
+            kind=lsp.CodeActionKind.QuickFix,
+            diagnostics=[problem(found, snapshot, workspace)],
+            edit=_change([edit], workspace),
+        )
+
+
+def _line_of(item: syntax.Item, place: Span, snapshot: Snapshot) -> int | None:
+    """Where the line of a statement around a place begins, if nothing but the statement begins on it."""
+    if not item.span.start <= place.start <= item.span.end:
+        return None
+    start = snapshot.text.rfind("\n", 0, item.span.start) + 1
+    return None if snapshot.text[start : item.span.start].strip() else start
+
+
+def _items(node: syntax.Node) -> Iterator[syntax.Item]:
+    """All statements, outer ones first."""
+    for child in syntax.children(node):
+        if isinstance(child, syntax.Item):
+            yield child
+        yield from _items(child)
 
 
 def _all_safe(snapshot: Snapshot, workspace: Workspace) -> Iterator[lsp.CodeAction]:
