@@ -27,7 +27,7 @@ def attach(tokens: Tokens, comments: Sequence[Comment]) -> Attached:
             continue
         end = block[-1].span.end
         index = bisect_left(tokens.starts, end)
-        while index < len(tokens) and tokens.kinds[index] == "NL":
+        while index < len(tokens) and tokens.kinds[index] in ("NL", "COMMA"):
             index += 1
         if index < len(tokens) and tokens.text.count("\n", end, tokens.starts[index]) == 1:
             found[tokens.starts[index]] = {"doc": _doc(block), "allows": tuple(_allows(block))}

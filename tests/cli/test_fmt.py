@@ -69,3 +69,21 @@ def test_permissions_and_links_stay(give: Give, untidy: Path, folder: Path) -> N
     assert untidy.read_text() == PLAN
     assert untidy.stat().st_mode & 0o777 == 0o640
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_of_a_folder_all_plan_files_are_formatted_but_hidden_ones(give: Give, untidy: Path, folder: Path) -> None:
+    for place in ("deep/er/a.forge", "deep/.hidden/b.forge", "deep/.c.forge", "deep/d.txt"):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(UNTIDY)
+    said = give("fmt", "deep", "untidy.forge", "untidy.forge")
+    assert said.err == "formatted: deep/er/a.forge\nformatted: untidy.forge\n"
+    assert (folder / "deep/er/a.forge").read_text() == PLAN
+    for place in ("deep/.hidden/b.forge", "deep/.c.forge", "deep/d.txt"):
+        assert (folder / place).read_text() == UNTIDY
+
+
+def test_a_folder_without_plan_files_is_a_mistake(give: Give, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    said = give("fmt", "empty")
+    assert said.exit_code == 2
+    assert "the folder empty has no *.forge files" in said.err

@@ -121,6 +121,7 @@ def test_comments_of_every_kind_are_kept_in_order() -> None:  # C007
         ("x = [ # opened \n1, # item \n# alone\t\n]", "x = [  # opened\n    1,  # item\n    # alone\n  ]"),
         ("x = [1 # a\n, # b\n2]", "x = [\n    1,  # a\n    # b\n    2,\n  ]"),
         ("x = 1 # a\n, # b\ny = 2", "x = 1  # a\n  # b\n  y = 2"),
+        ("x = 1\n## of y\n, y = 2", "x = 1\n  ## of y\n  y = 2"),
         ("# above \t\nx = 1", "# above\n  x = 1"),
         ("x = { a = 1 # a\n# b\n, b = 2 }", "x = {\n    a = 1  # a\n    # b\n    b = 2\n  }"),
         ("x = [1 # a\n# b\n, 2]", "x = [\n    1,  # a\n    # b\n    2,\n  ]"),

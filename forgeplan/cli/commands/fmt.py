@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 
 import click
@@ -11,24 +12,40 @@ from attrs import define, field
 from forgeplan.cli.candidates import plan_files
 from forgeplan.cli.files import as_text, read_bytes, write_bytes
 from forgeplan.cli.terminal import Command, show, write
+from forgeplan.diagnostics.refusal import UsageError
 from forgeplan.runtime.options import ExitCode
 
 _STDIN = "-"
 
 
 @click.command("fmt", cls=Command, short_help="Bring plan files into their one form.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=plan_files)
+@click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER...", shell_complete=plan_files)
 @click.option("--check", is_flag=True, help="Write nothing; exit code 10 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 def command(files: tuple[str, ...], check: bool, diff: bool) -> int:
     """Rewrite each FILE in the one form of plan files; `-` reads standard input and writes standard output.
 
+    Of a folder all `*.forge` files are formatted, those in folders below too, but for hidden ones.
+
     The meaning and every comment stay; a file with syntax errors is left as it is.
     """
     formatting = Formatting(check, diff)
-    for file in files:
+    for file in dict.fromkeys(found for given in files for found in _in(given)):
         formatting.format(file)
     return formatting.finish()
+
+
+def _in(given: str) -> list[str]:
+    """The plan files of a folder, sorted; a file itself. Raises UsageError for a folder without any."""
+    if given == _STDIN or not os.path.isdir(given):
+        return [given]
+    found = []
+    for folder, folders, names in os.walk(given):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [os.path.join(folder, n) for n in names if n.endswith(".forge") and not n.startswith(".")]
+    if not found:
+        raise UsageError(f"the folder {given} has no *.forge files")
+    return sorted(found)
 
 
 @define
