@@ -53,7 +53,7 @@ async def test_a_lint_can_be_allowed_where_it_speaks(editor: Editor, plan: str) 
     uri = editor.open("allow.forge", told)
     (found,) = await editor.problems(uri)
     assert found.code == "unusual-rate"
-    (action,) = await actions(editor, uri, 10, 23)
+    (action,) = await actions(editor, uri, 10, 28)
     assert action.title == "allow unusual-rate here"
     silenced = edited(told, action.edit.changes[uri])
     assert "  # forge: allow unusual-rate\n  optimizer = " in silenced
