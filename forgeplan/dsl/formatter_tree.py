@@ -136,8 +136,9 @@ class _Reader:
         return kind == "NL" or (kind == "COMMA" and self._separates(closer, entry))
 
     def _blank_before(self, start: int) -> bool:
+        """Whether the line above holds nothing, or a comma alone: neither lets a doc comment reach over it."""
         line = self.text.rfind("\n", 0, start)
-        return line > 0 and not self.text[self.text.rfind("\n", 0, line) + 1 : line].strip()
+        return line > 0 and not self.text[self.text.rfind("\n", 0, line) + 1 : line].strip(" \t\r,")
 
     def _part(self, before: list[Part]) -> Part:
         at, kind = self.at, self.kind(self.at)

@@ -41,7 +41,7 @@ def _blocks(text: str, comments: Sequence[Comment]) -> Iterator[list[Comment]]:
         if not comment.alone:
             continue
         gap = text[block[-1].span.end : comment.span.start] if block else ""
-        if block and (gap.count("\n") != 1 or gap.strip()):
+        if block and (gap.count("\n") != 1 or gap.strip(" \t\r\n,")):
             yield block
             block = []
         block.append(comment)

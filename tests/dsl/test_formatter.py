@@ -122,6 +122,8 @@ def test_comments_of_every_kind_are_kept_in_order() -> None:  # C007
         ("x = [1 # a\n, # b\n2]", "x = [\n    1,  # a\n    # b\n    2,\n  ]"),
         ("x = 1 # a\n, # b\ny = 2", "x = 1  # a\n  # b\n  y = 2"),
         ("x = 1\n## of y\n, y = 2", "x = 1\n  ## of y\n  y = 2"),
+        ("x = 1\n## no doc\n,\ny = 2", "x = 1\n  ## no doc\n\n  y = 2"),
+        ("x = 1\n## of y\n, # too\ny = 2", "x = 1\n  ## of y\n  # too\n  y = 2"),
         ("# above \t\nx = 1", "# above\n  x = 1"),
         ("x = { a = 1 # a\n# b\n, b = 2 }", "x = {\n    a = 1  # a\n    # b\n    b = 2\n  }"),
         ("x = [1 # a\n# b\n, 2]", "x = [\n    1,  # a\n    # b\n    2,\n  ]"),
