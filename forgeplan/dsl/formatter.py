@@ -11,6 +11,7 @@ from forgeplan.diagnostics.refusal import InternalError
 from forgeplan.diagnostics.source import Source
 from forgeplan.dsl.formatter_lines import entry_lines
 from forgeplan.dsl.formatter_tree import Entry, Word, tree
+from forgeplan.dsl.layout import layout
 from forgeplan.dsl.lexer import lex
 from forgeplan.dsl.parser import Parsed, parse
 
@@ -49,7 +50,7 @@ def format_text(text: str, name: str = "<text>") -> str:
 
 def _singular(parsed: Parsed) -> str:
     """The text with `1 sequence` for `1 sequences`, and likewise for steps."""
-    tokens, at = parsed.raw, 0
+    tokens, at = layout(parsed.raw), 0
     pieces: list[str] = []
     for i in range(len(tokens) - 1):
         if tokens.kinds[i] == "NUMBER" and tokens.kinds[i + 1] == "NAME" and tokens.word(i) == "1":

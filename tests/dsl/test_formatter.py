@@ -115,6 +115,8 @@ def test_comments_of_every_kind_are_kept_in_order() -> None:  # C007
         ("phase b after a,c{until=90%}", "phase b after a, c { until = 90% }"),
         ("x = 1 sequences", "x = 1 sequence"),
         ("x = 1 steps", "x = 1 step"),
+        ("x = (1\n steps)", "x = (1 step)"),
+        ("x = 1\nsteps = 2", "x     = 1\n  steps = 2"),
         ("x = 2 steps", "x = 2 steps"),
         ("x = base{a=1}", "x = base { a = 1 }"),
         ("x = 1 # behind  ", "x = 1  # behind"),
