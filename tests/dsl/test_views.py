@@ -125,7 +125,8 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, name: str) 
 
 
 def test_language_and_compiler_speak_together_and_each_fault_once() -> None:
-    text = CONTEXT + "plan a extends context { batch.global = 1_000_000 tokens, profile p {}, profile q { seed = true } }\n"
+    fields = "batch.global = 1_000_000 tokens, profile p {}, profile q { seed = true }"
+    text = CONTEXT + f"plan a extends context {{ {fields} }}\n"
     found = analyse("plan.forge", text=text).diagnostics
     assert [(d.code, d.view) for d in found] == [("FP0407", ""), ("FP0307", "a@q")]
 
