@@ -7,6 +7,7 @@ working directory, or `std:models` for a module of the library).
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -90,12 +91,16 @@ class Documents:
 
     def path_of(self, uri: str) -> Path:
         """The real path of a document; for one that was never saved, where it would lie."""
-        if urlsplit(uri).scheme == "file":
-            found = uris.to_fs_path(uri)
-            if found:
-                return real(Path(found))
+        try:
+            parts = urlsplit(uri)
+            found = uris.to_fs_path(uri) if parts.scheme == "file" else None
+            inside = unquote(parts.path)
+        except ValueError:  # brackets of an address that hold none
+            found, inside = None, ""
+        if found and "\0" not in found:
+            return real(Path(found))
         folder = self.folders[0] if self.folders else Path.cwd()
-        name = os.path.basename(unquote(urlsplit(uri).path)) or "untitled"
+        name = os.path.basename(inside).replace("\0", "") or "untitled"
         return real(folder) / (name if name.endswith(".forge") else f"{name}.forge")
 
     def name_of(self, uri: str) -> str:
@@ -132,7 +137,7 @@ class Documents:
             kept = self._closed.get(path)
             if kept is not None and kept[0] == stamp and kept[1].encoding == self.encoding:
                 return kept[1]
-            if status.st_size > MAX_BYTES:
+            if status.st_size > MAX_BYTES or not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
                 return None
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
