@@ -245,6 +245,9 @@ class Importer:
         if key in self.unsaved:
             return self.unsaved[key]
         file = path or STD / f"{name.removeprefix('std:')}.forge"
+        if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe would be waited for
+            self.report(NOT_FOUND.at(span, f"{name} is no file of text"))
+            return None
         try:
             return file.read_bytes().decode("utf-8")
         except UnicodeDecodeError as reason:

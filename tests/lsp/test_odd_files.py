@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forgeplan.analysis import analyse
 from forgeplan.lsp.workspace import Documents
 
 
@@ -29,3 +30,16 @@ def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     looking.start()
     looking.join(5)
     assert names == [(tmp_path / "b.forge").resolve().as_uri()]
+
+
+def test_an_import_of_a_pipe_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.forge")
+    plan = tmp_path / "a.forge"
+    plan.write_text('forge 1\n\nfrom "./pipe.forge" import x\n')
+    told: list[str] = []
+    reading = threading.Thread(
+        target=lambda: told.extend(one.message for one in analyse(plan).diagnostics), daemon=True
+    )
+    reading.start()
+    reading.join(10)
+    assert any("pipe.forge is no file of text" in one for one in told)
