@@ -81,6 +81,7 @@ class Choice:
         Raises UsageError for a file that cannot be read, or is compiled already.
         """
         from forgeplan.analysis import analyse
+        from forgeplan.dsl.imports import real
 
         if self.file.endswith(".json"):
             raise UsageError(f"{self.file} is no plan file\n  help: give the file that it was compiled from")
@@ -90,7 +91,7 @@ class Choice:
             overrides=self.overrides,
             profile=self.profile,
             plan=self.plan,
-            text=unsaved.get(str(Path(self.file).resolve())),
+            text=unsaved.get(str(real(Path(self.file)))),
             unsaved=unsaved,
         )
 
