@@ -28,6 +28,7 @@ CONTEXT: dict[str, Any] = {
     "cluster.devices_per_node": 4,
     "cluster.arch": "sm90",
     "cluster.hbm": 141 * 10**9,
+    "cluster.bf16": Fraction(989 * 10**12),
     "model": "decoder",
     "model.layers": 32,
     "model.dim": 4096,
