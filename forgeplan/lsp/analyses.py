@@ -50,6 +50,8 @@ class Analyses:
     _pool: ThreadPoolExecutor | None = None
     _idle: asyncio.TimerHandle | None = None
     _uncollected: int = 0
+    _is_closed: bool = False
+    """After `close` nothing is analysed any more, and requests are answered from the text."""
     _numbers: Iterator[int] = field(factory=count)
 
     def changed(self, uri: str) -> None:
@@ -75,7 +77,7 @@ class Analyses:
 
     async def current(self, uri: str) -> Snapshot | None:
         """The document with the analysis of its present version, or without it where that takes too long."""
-        if self.documents.is_open(uri) and not self.is_current(uri):
+        if self.documents.is_open(uri) and not self.is_current(uri) and not self._is_closed:
             event = asyncio.Event()
             self._waiting.setdefault(uri, []).append(event)
             if uri in self._timers:
@@ -87,9 +89,12 @@ class Analyses:
         return self.documents.snapshot(uri)
 
     def close(self) -> None:
+        self._is_closed = True
         self._stop_collecting()
         for uri in list(self._timers):
             self._stop_timer(uri)
+        for uri in list(self._waiting):
+            self._wake(uri)
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -109,6 +114,8 @@ class Analyses:
 
     def _start_timer(self, uri: str, seconds: float) -> None:
         self._stop_timer(uri)
+        if self._is_closed:
+            return
         self._timers[uri] = asyncio.get_running_loop().call_later(seconds, self._begin, uri)
 
     def _stop_timer(self, uri: str) -> None:
@@ -135,6 +142,10 @@ class Analyses:
                     self.documents.unsaved(),
                 )
                 self._take(snapshot, generation, found)
+        except Exception:
+            log.exception("%s could not be analysed: this is a bug of forgeplan", uri)
+            if generation is not None and generation == self._generation.get(uri):
+                self._tried[uri] = generation  # A failure is not tried again until something changes.
         finally:
             del self._running[uri]
             if self.documents.is_open(uri) and self._tried.get(uri) != self._generation.get(uri):
@@ -158,6 +169,8 @@ class Analyses:
 
     def _collect_later(self) -> None:
         """Trees and views refer to one another; Python's own collector would look for them while someone waits."""
+        if self._is_closed:
+            return
         self._uncollected += 1
         self._stop_collecting()
         pause = IDLE_SECONDS if self._uncollected < MOST_UNCOLLECTED else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from lsprotocol import types as lsp
@@ -9,6 +10,7 @@ from lsprotocol import types as lsp
 from forgeplan.diagnostics.diagnostic import Diagnostic, Label, Severity
 from forgeplan.diagnostics.span import Span
 from forgeplan.dsl import syntax
+from forgeplan.lsp.features.links import imported_uri
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Workspace
 
@@ -36,7 +38,7 @@ def problem(found: Diagnostic, snapshot: Snapshot, workspace: Workspace) -> lsp.
 
     One that shows in an imported file is shown where this document brings that file in.
     """
-    place = span_in(found, snapshot)
+    place = span_in(found, snapshot, workspace)
     further = [label for label in found.labels if label.span != place]
     lines = [found.message, *(f"help: {line}" for line in found.help), *(f"note: {line}" for line in found.notes)]
     return lsp.Diagnostic(
@@ -50,22 +52,32 @@ def problem(found: Diagnostic, snapshot: Snapshot, workspace: Workspace) -> lsp.
     )
 
 
-def span_in(found: Diagnostic, snapshot: Snapshot) -> Span:
+def span_in(found: Diagnostic, snapshot: Snapshot, workspace: Workspace) -> Span:
     """The place of a diagnostic in the document: its own, else that of the import that leads to it, else the start."""
     own = next((label.span for label in found.labels if label.span.file == snapshot.name), None)
     if own is not None:
         return own
-    imports = [item for item in snapshot.parsed.file.items if isinstance(item, syntax.Import | syntax.FromImport)]
-    stem = _stem(found.span.file) if found.span is not None else ""
-    for item in imports:
-        written = "".join(part for part in item.source.parts if isinstance(part, str))
-        if _stem(written) == stem:
-            return item.source.span
-    return imports[0].source.span if imports and stem else Span(snapshot.name, 0, min(1, len(snapshot.text)))
+    leading = _import_of(found.span.file, snapshot, workspace) if found.span is not None else None
+    return leading or Span(snapshot.name, 0, min(1, len(snapshot.text)))
 
 
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(":")[2].removesuffix(".forge")
+def _import_of(name: str, snapshot: Snapshot, workspace: Workspace) -> Span | None:
+    """The import of the document by which a file is read, the shortest way where there are several."""
+    seen = {snapshot.name}
+    reached: deque[tuple[Span | None, Snapshot]] = deque([(None, snapshot)])
+    while reached:
+        leading, there = reached.popleft()
+        for item in there.parsed.file.items:
+            if isinstance(item, syntax.Import | syntax.FromImport):
+                uri = imported_uri(item, there, workspace)
+                read = workspace.snapshot(uri) if uri is not None else None
+                if read is not None and read.name not in seen:
+                    way = leading or item.source.span
+                    if read.name == name:
+                        return way
+                    seen.add(read.name)
+                    reached.append((way, read))
+    return None
 
 
 def _related(

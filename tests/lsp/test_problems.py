@@ -106,6 +106,20 @@ async def test_a_fault_of_an_imported_file_is_shown_at_the_import(editor: Editor
     assert found.related_information[0].location.range.start.line == 2
 
 
+@pytest.mark.parametrize("far", [False, True], ids=["direct", "through another"])
+async def test_a_fault_is_shown_at_the_import_that_leads_to_it(editor: Editor, plan: str, far: bool) -> None:
+    """Also where another import has a file of the same name."""
+    for folder, value in (("one", "64"), ("two", "64 +")):
+        (editor.folder / folder).mkdir(exist_ok=True)
+        (editor.folder / folder / "lib.forge").write_text(f"forge 1\n\nlet width = {value}\n")
+    (editor.folder / "between.forge").write_text('forge 1\n\nimport "two/lib.forge" as lib\n')
+    faulty = "between.forge" if far else "two/lib.forge"
+    lines = f'forge 1\n\nimport "one/lib.forge" as one\nimport "{faulty}" as two\n'
+    uri = editor.open(f"leading-{far}.forge", plan.replace("forge 1\n", lines))
+    (found,) = [one for one in await editor.problems(uri) if str(one.code).startswith("FP01")]
+    assert found.range == _range(3, 7, 9 + len(faulty))
+
+
 async def test_every_place_that_takes_part_is_told(editor: Editor, plan: str) -> None:
     uri = editor.open("twice.forge", plan.replace("lr = 1e-3", "lr = 1e-3, lr = 2e-3"))
     (found,) = [one for one in await editor.problems(uri) if one.code == "FP0303"]

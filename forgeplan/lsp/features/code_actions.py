@@ -28,7 +28,7 @@ def code_actions(
     actions: list[lsp.CodeAction] = []
     if lsp.CodeActionKind.QuickFix in wanted:
         for found in found_in(snapshot):
-            place = span_in(found, snapshot)
+            place = span_in(found, snapshot, workspace)
             if place.start <= end and start <= place.end:
                 actions += _fixes(found, snapshot, workspace)
                 actions += _silenced(found, place, snapshot, workspace)
