@@ -2,7 +2,7 @@
 
 Method: a server in a process of its own and a client that speaks the protocol to it. A plan of 300 lines is changed 200
 times; each time the client waits for the diagnostics of that version, and then for a completion in the middle of the
-plan. Times are wall time at the client, from the message that is sent to the one that comes; the server pauses 30 ms
+plan. Times are wall time at the client, from the message that is sent to the one that comes; the server pauses 10 ms
 after a change before it analyses. Memory is what the server holds (resident set) after 200 and after 2,000 changes.
 """
 

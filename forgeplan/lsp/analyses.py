@@ -20,7 +20,7 @@ from forgeplan.analysis import Analysis, analyse
 from forgeplan.lsp.snapshot import Snapshot
 from forgeplan.lsp.workspace import Documents
 
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.01
 """After a change, before the analysis starts: what arrives at once, as text that is replaced does, is analysed once."""
 IDLE_SECONDS = 0.2
 """Without a change, before what earlier analyses left in memory is collected: nobody waits then."""
